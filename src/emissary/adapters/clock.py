@@ -1,0 +1,28 @@
+"""The real clock and real chance: the one home of both."""
+
+import asyncio
+import secrets
+import time
+from datetime import UTC, datetime
+
+__all__ = ["SystemChance", "SystemClock"]
+
+
+class SystemClock:
+    """Keeps the promise of `ports.clock.Clock`."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(seconds, 0.0))
+
+
+class SystemChance:
+    """Keeps the promise of `ports.clock.Chance`."""
+
+    def draw(self, count: int) -> bytes:
+        return secrets.token_bytes(count)

@@ -1,0 +1,1 @@
+"""Station 1 of 7: takes requests in over HTTP."""

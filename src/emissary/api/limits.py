@@ -1,0 +1,97 @@
+"""Around every request: a bound on its body, headers that keep browsers careful, and a count of what was answered."""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from emissary.api.problems import problem
+from emissary.ports.clock import Clock
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments"]
+
+MAX_BODY_BYTES = 10 * 1024 * 1024
+
+_CAREFUL = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class BodyLimit:
+    """Refuses bodies beyond 10 MB, whether or not they say how long they are."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
+            await _refuse(scope, receive, send)
+            return
+        started = False
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > MAX_BODY_BYTES:
+                raise _TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, counted, noted)
+        except _TooLarge:
+            if not started:
+                await _refuse(scope, receive, send)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    detail = f"a body has at most {MAX_BODY_BYTES:,} bytes; send a large list of URLs in several parts"
+    await problem("body_too_large", detail)(scope, receive, send)
+
+
+class Instruments:
+    """Counts and times every answer, by its route and not by its path."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = self._clock.monotonic()
+        status = 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in _CAREFUL if pair[0] not in given)]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            route = scope.get("route")
+            path = getattr(route, "path", "unknown")
+            self._metrics.requests.labels(path, str(status)).inc()
+            self._metrics.request_seconds.labels(path).observe(self._clock.monotonic() - began)

@@ -1,0 +1,92 @@
+"""Errors as problem documents (RFC 9457), from the one table of codes."""
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from emissary.model.errors import PROBLEMS, EmissaryError
+
+__all__ = ["ProblemDocument", "install_problems", "problem"]
+
+log = structlog.get_logger(__name__)
+
+_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
+
+
+class ProblemDocument(BaseModel):
+    """What every error looks like."""
+
+    type: str = Field(description="A stable URI of the kind of problem.", examples=["urn:emissary:problem:invalid_url"])
+    title: str = Field(description="The kind of problem in a few words.")
+    status: int = Field(description="The HTTP status.")
+    code: str = Field(description="The stable code; docs/errors.md lists them all.")
+    detail: str = Field(description="What is wrong here, and what to do about it.")
+    errors: list[dict[str, str]] | None = Field(None, description="Each fault, with a pointer to where it is.")
+
+
+def problem(code: str, detail: str, *, errors: list[dict[str, str]] | None = None) -> Response:
+    """The response for a code of the table."""
+    row = PROBLEMS[code]
+    document: dict[str, object] = {
+        "type": f"urn:emissary:problem:{code}",
+        "title": row.title,
+        "status": row.status,
+        "code": code,
+        "detail": detail,
+    }
+    if errors:
+        document["errors"] = errors
+    headers = {"WWW-Authenticate": 'Bearer realm="emissary"'} if row.status == 401 else None
+    return JSONResponse(document, row.status, headers, media_type="application/problem+json")
+
+
+def install_problems(app: FastAPI) -> None:
+    """Let every error of the app leave as a problem document."""
+    app.add_exception_handler(EmissaryError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _framework)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, EmissaryError)
+    return problem(error.code, error.detail)
+
+
+async def _framework(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(_BY_STATUS.get(error.status_code, "invalid_request"), str(error.detail))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("request failed", path=request.url.path, method=request.method, exc_info=error)
+    return problem("internal", "the request failed on our side; it has been logged")
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = error.errors()
+    kinds = {fault["type"] for fault in faults}
+    if "json_invalid" in kinds:
+        return problem("invalid_json", f"the body is not JSON: {faults[0]['ctx']['error']}")
+    code = "invalid_request"
+    if kinds == {"extra_forbidden"}:
+        code = "unknown_field"
+    elif all("formats" in fault["loc"] for fault in faults):
+        code = "unknown_format"
+    errors = [{"pointer": _pointer(fault["loc"]), "detail": _say(fault)} for fault in faults]
+    return problem(code, "; ".join(f"{each['pointer']}: {each['detail']}" for each in errors[:5]), errors=errors)
+
+
+def _pointer(location: tuple[object, ...]) -> str:
+    parts = location[1:] if location[:1] == ("body",) else location
+    return "/" + "/".join(str(part) for part in parts)
+
+
+def _say(fault: dict[str, object]) -> str:
+    if fault["type"] == "extra_forbidden":
+        return "there is no such field"
+    return str(fault["msg"])

@@ -1,0 +1,105 @@
+"""One page now, or some time."""
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Response
+
+from emissary.api.auth import Caller, Provided
+from emissary.api.problems import ProblemDocument
+from emissary.api.schemas import JobAnswer, ScrapeAnswer, ScrapeRequest, WaitingAnswer
+from emissary.model.ids import JobId
+from emissary.model.jobs import FINAL_STATES, JobState
+from emissary.model.lanes import WhyWaiting
+from emissary.products.scrape.scrapes import Shown
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["scrape"])
+
+_Responses = dict[int | str, dict[str, Any]]
+_PROBLEM = {"model": ProblemDocument, "content": {"application/problem+json": {}}}
+_COMMON: _Responses = dict.fromkeys((400, 401, 413, 503), _PROBLEM)
+_ONE_JOB: _Responses = dict.fromkeys((400, 401, 404, 503), _PROBLEM)
+
+_encode = msgspec.json.Encoder().encode
+
+
+@router.post(
+    "/scrape",
+    summary="Read one page",
+    response_model=ScrapeAnswer,
+    responses={202: {"model": WaitingAnswer, "description": "Accepted; not ended yet"}, **_COMMON},
+)
+async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> Response:
+    """Reads the page and answers with it; with `async`, answers at once with the job.
+
+    A page that was refused or could not be reached is a 200 as well, with its outcome: the call itself worked.
+    """
+    order, priority = request.to_order(), request.to_priority()
+    if request.asynchronous:
+        shown = await services.scrapes.submit(caller, order, priority)
+        return _json(_waiting(shown), 202)
+    shown = await services.scrapes.scrape(caller, order, priority)
+    if shown.job.state in FINAL_STATES:
+        return _json(_ended(shown))
+    return _json(_waiting(shown), 202)
+
+
+@router.get("/jobs/{job}", summary="See a job", response_model=JobAnswer, responses=_ONE_JOB)
+async def see_job(job: str, caller: Caller, services: Provided) -> Response:
+    """The job as it is now: what came of it, or why it waits."""
+    return _json(_whole(await services.scrapes.show(caller, JobId(job))))
+
+
+@router.delete("/jobs/{job}", summary="Cancel a job", response_model=JobAnswer, responses={**_ONE_JOB, 409: _PROBLEM})
+async def cancel_job(job: str, caller: Caller, services: Provided) -> Response:
+    """Ends the job, unless it has ended."""
+    return _json(_whole(await services.scrapes.cancel(caller, JobId(job))))
+
+
+def _json(body: dict[str, Any], status: int = 200) -> Response:
+    return Response(_encode(body), status, media_type="application/json")
+
+
+def _waiting(shown: Shown) -> dict[str, Any]:
+    return {"id": shown.job.id, "status": shown.job.state, "whyWaiting": _why(shown.why_waiting)}
+
+
+def _ended(shown: Shown) -> dict[str, Any]:
+    used = 1 if shown.job.state is JobState.COMPLETED else 0
+    return {"id": shown.job.id, "status": shown.job.state, **_result(shown), "creditsUsed": used}
+
+
+def _whole(shown: Shown) -> dict[str, Any]:
+    job = shown.job
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "status": job.state,
+        "attempts": job.failures + (job.state in FINAL_STATES or job.state is JobState.ACTIVE),
+        "createdAt": job.created_at,
+        "startedAt": job.started_at,
+        "finishedAt": job.finished_at,
+        "whyWaiting": _why(shown.why_waiting),
+        **_result(shown),
+    }
+
+
+class _Parts(msgspec.Struct):
+    document: msgspec.Raw = msgspec.Raw(b"null")
+    receipt: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decode_parts = msgspec.json.Decoder(_Parts).decode
+
+
+def _result(shown: Shown) -> dict[str, Any]:
+    """The result is kept as the JSON that the API speaks, so it is passed on without being taken apart."""
+    outcome = None if shown.job.result is None else msgspec.Raw(shown.job.result.outcome)
+    parts = _Parts() if shown.result is None else _decode_parts(shown.result)
+    return {"outcome": outcome, "document": parts.document, "receipt": parts.receipt}
+
+
+def _why(why: WhyWaiting | None) -> dict[str, Any] | None:
+    return None if why is None else {"lane": why.lane, "reason": why.reason, "until": why.until, "ahead": why.ahead}

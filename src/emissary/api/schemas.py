@@ -1,0 +1,135 @@
+"""The shapes of requests and answers, in the API's own names."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from emissary.engine.delivery import Hook
+from emissary.model.jobs import Priority
+from emissary.model.pages import Format
+from emissary.products.scrape import ScrapeOrder
+from emissary.reading.urls import parse
+
+__all__ = ["JobAnswer", "ScrapeAnswer", "ScrapeRequest", "WaitingAnswer"]
+
+_ASYNC_ATTEMPTS = 3
+_ASYNC_PATIENCE_MS = 24 * 3600 * 1000
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class WebhookRequest(_Shape):
+    """Who is to be told when the job ends."""
+
+    url: str = Field(description="Where the event is posted.", max_length=8192)
+    secret: str = Field(
+        pattern=r"^whsec_[A-Za-z0-9+/]{32,88}={0,2}$",
+        description="A Standard Webhooks secret of 24 to 64 bytes: `whsec_` and base64. Events are signed with it.",
+    )
+
+
+class ScrapeRequest(_Shape):
+    """One page, wanted in some formats."""
+
+    url: str = Field(
+        description="The page, absolute, http or https.", max_length=8192, examples=["https://example.org/"]
+    )
+    formats: list[Format] = Field(
+        [Format.MARKDOWN], min_length=1, max_length=20, description="The forms in which the page is wanted."
+    )
+    fields: dict[str, Any] | None = Field(
+        None,
+        description="A schema of CSS or XPath selectors; see docs/fields.md.",
+        examples=[{"price": {"css": [".price"], "type": "number", "required": True}}],
+    )
+    engine: Literal["auto", "http", "browser"] = Field("auto", description="How the page is read.")
+    only_main_content: bool = Field(True, description="Leave out navigation, footers and the like.")
+    max_age: int = Field(
+        0, ge=0, le=2_592_000, description="Seconds an earlier reading may be old. Nothing is cached yet: always fresh."
+    )
+    timeout_ms: int = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
+    asynchronous: bool = Field(False, alias="async", description="Answer at once with the job, and do not wait.")
+    priority: Literal["low", "normal", "high"] = Field("normal", description="A head start in line.")
+    webhook: WebhookRequest | None = Field(None, description="Who is to be told when the job ends.")
+    metadata: Annotated[dict[str, Any], Field(max_length=50)] | None = Field(
+        None, description="Whatever you want to find again in the event."
+    )
+
+    def to_order(self) -> ScrapeOrder:
+        """The order as it is kept; raises BadRequest where the URLs cannot be read."""
+        url = parse(self.url)
+        return ScrapeOrder(
+            url=url,
+            source_url=self.url,
+            formats=tuple(dict.fromkeys([*self.formats, *([Format.FIELDS] if self.fields is not None else [])])),
+            fields=None if self.fields is None else msgspec.Raw(msgspec.json.encode(self.fields)),
+            engine=self.engine,
+            only_main_content=self.only_main_content,
+            timeout_ms=self.timeout_ms,
+            attempts=_ASYNC_ATTEMPTS if self.asynchronous else 1,
+            patience_ms=_ASYNC_PATIENCE_MS if self.asynchronous else self.timeout_ms,
+            hook=None if self.webhook is None else Hook(parse(self.webhook.url), self.webhook.secret),
+            metadata=self.metadata,
+        )
+
+    def to_priority(self) -> Priority:
+        return Priority(self.priority)
+
+
+class WhyWaitingAnswer(_Shape):
+    """Why a job has not started yet."""
+
+    lane: str
+    reason: str
+    until: datetime | None
+    ahead: int
+
+
+class OutcomeAnswer(_Shape):
+    """What came back, in one word and in one sentence."""
+
+    kind: Literal["page", "refusal", "unreachable", "invalid"]
+    code: str
+    http_status: int | None = None
+    retry_at: datetime | None = None
+    detail: str | None = None
+
+
+class ScrapeAnswer(_Shape):
+    """A scrape that has ended."""
+
+    id: str
+    status: Literal["completed", "failed", "refused", "cancelled"]
+    outcome: OutcomeAnswer | None
+    document: dict[str, Any] | None = Field(description="The page in the formats that were asked for.")
+    receipt: dict[str, Any] | None = Field(description="Who asked, under which rule, what came and when.")
+    credits_used: int
+
+
+class WaitingAnswer(_Shape):
+    """A scrape that has not ended yet: ask for the job later."""
+
+    id: str
+    status: Literal["waiting", "active", "delayed"]
+    why_waiting: WhyWaitingAnswer | None
+
+
+class JobAnswer(_Shape):
+    """A job as it is now."""
+
+    id: str
+    kind: str
+    status: Literal["created", "waiting", "active", "delayed", "completed", "failed", "cancelled", "refused"]
+    attempts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    why_waiting: WhyWaitingAnswer | None
+    outcome: OutcomeAnswer | None
+    document: dict[str, Any] | None
+    receipt: dict[str, Any] | None

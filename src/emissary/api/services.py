@@ -1,0 +1,35 @@
+"""What the API stands on; the composition root puts it together."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from emissary.engine.jobs import Jobs
+from emissary.ports.clock import Clock
+from emissary.ports.records import Accounts
+from emissary.products.scrape import Scrapes
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["PartHealth", "Services"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartHealth:
+    """How one part is, and why if it is not well."""
+
+    part: str
+    status: Literal["ok", "degraded", "down"]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The fronts and the instruments that routes use."""
+
+    version: str
+    scrapes: Scrapes
+    jobs: Jobs
+    accounts: Accounts
+    metrics: Metrics
+    clock: Clock
+    health: Callable[[], Awaitable[list[PartHealth]]]

@@ -1,0 +1,1 @@
+"""The embedded backend: SQLite and files in one directory, no service to install."""

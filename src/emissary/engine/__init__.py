@@ -1,0 +1,1 @@
+"""The engine: knows jobs and lanes, not pages."""

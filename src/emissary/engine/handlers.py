@@ -1,0 +1,72 @@
+"""The single turn back up: what a product promises the engine about its kind of work."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from emissary.model.jobs import JobState, NewJob
+from emissary.model.lanes import NO_ADVICE, Item, LaneAdvice, LaneKey
+
+__all__ = ["Done", "Handler", "Onward", "Result", "Retry", "Turn", "Verdict", "Work"]
+
+Turn = Callable[[], AbstractAsyncContextManager[None]]
+"""Waits for the lane's next polite moment; whatever uses the thing behind the lane does so inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One item, and the moment its handling began."""
+
+    item: Item
+    lane: LaneKey
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a job leaves behind: a short outcome, and a body that may be large. Both are JSON."""
+
+    outcome: bytes
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job has ended in this state."""
+
+    state: JobState
+    result: Result
+    advice: LaneAdvice = NO_ADVICE
+    follow_ups: tuple[NewJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The job is to be tried again at this time."""
+
+    at: datetime
+    advice: LaneAdvice = NO_ADVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """The job goes on in another lane, with what it learned so far."""
+
+    lane: LaneKey
+    trail: bytes
+    advice: LaneAdvice = NO_ADVICE
+
+
+Verdict = Done | Retry | Onward
+
+
+class Handler(Protocol):
+    """Does one kind of work. It may be run more than once for the same item; only one verdict is ever written."""
+
+    async def handle(self, work: Work, turn: Turn) -> Verdict: ...
+
+    def broken(self, work: Work, reason: str) -> Done:
+        """What is written when handling itself failed."""
+        ...

@@ -1,0 +1,86 @@
+"""Station 2 of 7: accepts jobs and puts each into its lane. What was accepted is on disk before anyone is told."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from emissary.engine.results import JOB_TOPIC, unpack
+from emissary.engine.worker import LANES_TOPIC
+from emissary.model.ids import AccountId, JobId, ulid
+from emissary.model.jobs import FINAL_STATES, Job, NewJob
+from emissary.model.lanes import WhyWaiting
+from emissary.ports.blobs import Blobs
+from emissary.ports.bus import Bus, Ears
+from emissary.ports.clock import Chance, Clock
+from emissary.ports.lanes import Lanes
+from emissary.ports.records import JobRecords
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["Jobs", "new_job_id"]
+
+_LOOK_AGAIN_SECONDS = 0.5
+
+
+def new_job_id(clock: Clock, chance: Chance) -> JobId:
+    """A name for a job that nobody else has."""
+    return JobId(f"job_{ulid(clock.now(), chance.draw(10))}")
+
+
+class Jobs:
+    """The jobs of all accounts, each shown to its own account only."""
+
+    def __init__(
+        self, lanes: Lanes, records: JobRecords, blobs: Blobs, bus: Bus, *, clock: Clock, metrics: Metrics
+    ) -> None:
+        self._lanes = lanes
+        self._records = records
+        self._blobs = blobs
+        self._bus = bus
+        self._clock = clock
+        self._metrics = metrics
+
+    async def accept(self, jobs: Sequence[NewJob]) -> None:
+        """Accept all of the jobs, or none."""
+        await self._lanes.submit(jobs, self._clock.now())
+        for job in jobs:
+            self._metrics.accepted.labels(job.kind).inc()
+            self._bus.say(LANES_TOPIC, job.lane)
+
+    async def accept_and_wait(self, job: NewJob, patience: timedelta) -> Job:
+        """Accept the job and wait for its end; after so long, return it as it is."""
+        async with self._bus.listen(JOB_TOPIC + job.id) as ears:
+            await self.accept([job])
+            return await self._until_end(job.id, ears, patience)
+
+    async def _until_end(self, job: JobId, ears: Ears, patience: timedelta) -> Job:
+        until = self._clock.monotonic() + patience.total_seconds()
+        while True:
+            left = until - self._clock.monotonic()
+            # The bus is a hint: another process may have settled the job, so look now and then all the same.
+            await ears.hear(min(left, _LOOK_AGAIN_SECONDS))
+            found = await self._records.job(job, self._clock.now())
+            assert found is not None, "an accepted job is in the ledger"
+            if found.state in FINAL_STATES or left <= 0:
+                return found
+
+    async def find(self, job: JobId, account: AccountId) -> Job | None:
+        """The job, if it is this account's."""
+        found = await self._records.job(job, self._clock.now())
+        return found if found is not None and found.account == account else None
+
+    async def body_of(self, job: Job) -> bytes | None:
+        """What the job left behind."""
+        return await unpack(job, self._blobs)
+
+    async def why_waiting(self, job: JobId) -> WhyWaiting | None:
+        return await self._records.why_waiting(job, self._clock.now())
+
+    async def cancel(self, job: JobId) -> bool:
+        """End the job if it has not ended; tells whether this call did."""
+        ended = await self._lanes.cancel([job], self._clock.now())
+        for each in ended:
+            self._bus.say(JOB_TOPIC + each, "cancelled")
+        return job in ended
+
+    async def depth(self) -> int:
+        """How many jobs have not ended."""
+        return await self._records.depth()

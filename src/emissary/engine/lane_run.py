@@ -1,0 +1,137 @@
+"""A lane in a worker's hands: its items in order, at its pace, until there are no more or the lease is lost."""
+
+import asyncio
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+
+from emissary.engine.handlers import Done, Handler, Onward, Retry, Verdict, Work
+from emissary.engine.pace import LanePace
+from emissary.engine.results import Settler, pack
+from emissary.model.errors import StoreUnavailable
+from emissary.model.jobs import JobState, Kind
+from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement
+from emissary.ports.blobs import Blobs
+from emissary.ports.clock import Clock
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["LaneRun", "Tools"]
+
+_STORE_REST = timedelta(seconds=10)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every lane needs to do its work."""
+
+    handlers: Mapping[Kind, Handler]
+    settler: Settler
+    blobs: Blobs
+    clock: Clock
+    metrics: Metrics
+    items_per_take: int
+
+
+class LaneRun:
+    """Serves one leased lane. The holder alone uses what is behind the lane, so pacing in memory is enough."""
+
+    def __init__(self, lease: Lease, default: Pace, tools: Tools) -> None:
+        self.grip = lease.grip
+        self._tools = tools
+        self._items = list(lease.items)
+        self._may_have_more = len(lease.items) >= tools.items_per_take
+        self._asking = asyncio.Lock()
+        self._stopping = False
+        self._lost = False
+        self._concurrency = default.concurrency
+        self._asked_gap = lease.gap
+        self._pace = LanePace(default, lease.gap, tools.clock)
+        self._servers: list[asyncio.Task[None]] = []
+
+    def look_again(self) -> None:
+        """Something has come into the lane while it is held."""
+        self._may_have_more = True
+
+    def stop(self) -> None:
+        """Finish what has begun, and give the rest back."""
+        self._stopping = True
+
+    def lose(self) -> None:
+        """The lane is in other hands: end at once, and write nothing."""
+        self._lost = True
+        for server in self._servers:
+            server.cancel()
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._servers = [group.create_task(self._serve()) for _ in range(self._concurrency)]
+        finally:
+            if not self._lost:
+                rest_until, reason = self._pace.rest()
+                self._tools.settler.release(Release(self.grip, rest_until, reason, self._asked_gap))
+
+    async def _serve(self) -> None:
+        while (item := await self._next()) is not None:
+            work = Work(item, self.grip.lane, self._tools.clock.now())
+            verdict = await self._handle(work)
+            self._heed(verdict.advice)
+            self._tools.settler.settle(await self._settlement(work, verdict))
+
+    async def _next(self) -> Item | None:
+        """The first item in line; whatever came while the lane was held takes its own place among them."""
+        async with self._asking:
+            if self._stopping or self._lost or self._pace.must_rest:
+                return None
+            if self._may_have_more and len(self._items) < self._tools.items_per_take:
+                await self._ask_for_more()
+            return self._items.pop(0) if self._items and not self._lost else None
+
+    async def _ask_for_more(self) -> None:
+        self._may_have_more = False
+        found = await self._tools.settler.more(self.grip, self._tools.items_per_take)
+        if found is None:
+            self.lose()
+            return
+        if len(found) >= self._tools.items_per_take:
+            self._may_have_more = True
+        self._line_up(found)
+
+    def _line_up(self, items: Iterable[Item]) -> None:
+        for item in items:
+            insort(self._items, item, key=lambda waiting: (waiting.rank, waiting.job))
+
+    def _heed(self, advice: LaneAdvice) -> None:
+        self._pace.heed(advice)
+        if advice.gap is not None:
+            self._asked_gap = advice.gap
+
+    async def _handle(self, work: Work) -> Verdict:
+        handler = self._tools.handlers[work.item.kind]
+        try:
+            return await handler.handle(work, self._pace.turn)
+        except Exception as error:  # the worker's boundary: a handler's bug ends its job, not the worker
+            self._tools.metrics.broken.labels(work.item.kind).inc()
+            log.exception("handler broke", job=work.item.job, kind=work.item.kind)
+            return handler.broken(work, type(error).__name__)
+
+    async def _settlement(self, work: Work, verdict: Verdict) -> Settlement:
+        item = work.item
+        told = Settlement(self.grip, item.job, item.rank, work.started_at, JobState.WAITING, failures=item.failures)
+        match verdict:
+            case Done(state, result, _, follow_ups):
+                try:
+                    stored = await pack(item.job, result, self._tools.blobs)
+                except StoreUnavailable as error:
+                    log.warning("result not stored, the job will be done again", job=item.job, reason=error.detail)
+                    return replace(told, state=JobState.DELAYED, retry_at=self._tools.clock.now() + _STORE_REST)
+                return replace(told, state=state, result=stored, follow_ups=follow_ups)
+            case Retry(at):
+                return replace(told, state=JobState.DELAYED, retry_at=at, failures=item.failures + 1)
+            case Onward(lane, trail):
+                return replace(told, onward=lane, trail=trail)

@@ -1,0 +1,158 @@
+"""Station 6 of 7: settles. What a worker has to tell is gathered and written together, the result with its job."""
+
+import asyncio
+import sys
+from dataclasses import dataclass, field
+
+import structlog
+
+from emissary.engine.handlers import Result
+from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import JobId
+from emissary.model.jobs import Job, StoredResult
+from emissary.model.lanes import Grip, Item, Release, Report, Settlement
+from emissary.ports.blobs import Blobs
+from emissary.ports.bus import Bus
+from emissary.ports.clock import Clock
+from emissary.ports.lanes import Lanes
+from emissary.telemetry.metrics import Metrics
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["JOB_TOPIC", "Settler", "pack", "unpack"]
+
+JOB_TOPIC = "job:"
+_SMALL = 512
+_INLINE = 64 * 1024
+_RETRY_SECONDS = 0.5
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+log = structlog.get_logger(__name__)
+
+
+async def pack(job: JobId, result: Result, blobs: Blobs) -> StoredResult:
+    """The result as it is kept: small bodies as they are, larger ones compressed, the largest in the object store."""
+    body = result.body
+    if body is None or len(body) < _SMALL:
+        return StoredResult(result.outcome, body)
+    packed = zstd.compress(body, 3)
+    if len(packed) <= _INLINE:
+        return StoredResult(result.outcome, packed)
+    # The object is synced before the row that points to it is written: a pointer never leads nowhere.
+    name = f"results/{job[-26:-20]}/{job}"
+    await blobs.put(name, packed)
+    return StoredResult(result.outcome, None, name)
+
+
+async def unpack(job: Job, blobs: Blobs) -> bytes | None:
+    """The body of the job's result, or None if it left none."""
+    if job.result is None:
+        return None
+    body = job.result.body
+    if job.result.blob is not None:
+        body = await blobs.get(job.result.blob)
+        if body is None:
+            raise StoreUnavailable(f"the result of {job.id} is missing in the object store")
+    return zstd.decompress(body) if body is not None and body.startswith(_ZSTD_MAGIC) else body
+
+
+@dataclass(slots=True)
+class _Wish:
+    grip: Grip
+    count: int
+    future: asyncio.Future[tuple[Item, ...] | None] = field(default_factory=asyncio.Future)
+
+
+class Settler:
+    """Gathers what lanes have to tell while the last report is being written, then writes all of it at once."""
+
+    def __init__(self, lanes: Lanes, bus: Bus, clock: Clock, metrics: Metrics) -> None:
+        self._lanes = lanes
+        self._bus = bus
+        self._clock = clock
+        self._metrics = metrics
+        self._settlements: list[Settlement] = []
+        self._releases: list[Release] = []
+        self._wishes: list[_Wish] = []
+        self._bell = asyncio.Event()
+        self._closing = False
+
+    def settle(self, settlement: Settlement) -> None:
+        self._settlements.append(settlement)
+        self._bell.set()
+
+    def release(self, release: Release) -> None:
+        """Give the lane back, after all that was settled before."""
+        self._releases.append(release)
+        self._bell.set()
+
+    async def more(self, grip: Grip, count: int) -> tuple[Item, ...] | None:
+        """Further items of the lane; None if it is in other hands by now."""
+        wish = _Wish(grip, count)
+        self._wishes.append(wish)
+        self._bell.set()
+        return await wish.future
+
+    def close(self) -> None:
+        """End `run` as soon as everything is written."""
+        self._closing = True
+        self._bell.set()
+
+    async def run(self) -> None:
+        while not (self._closing and not self._settlements and not self._releases):
+            await self._bell.wait()
+            self._bell.clear()
+            report = Report(tuple(self._settlements), tuple(self._releases))
+            wishes = self._wishes
+            self._settlements, self._releases, self._wishes = [], [], []
+            # Begun together, they are committed together.
+            if not all(await asyncio.gather(self._write(report), self._grant(wishes))):
+                await self._clock.sleep(_RETRY_SECONDS)
+                self._bell.set()
+
+    async def _write(self, report: Report) -> bool:
+        if not report.settlements and not report.releases:
+            return True
+        try:
+            written = await self._lanes.settle(report, self._clock.now())
+        except StoreUnavailable as error:
+            # Nothing of it was written, so nothing is lost: it is told again until the store takes it, or until the
+            # leases have run out and the fence makes it void.
+            log.warning("report not written, will be told again", reason=error.detail)
+            self._settlements[:0], self._releases[:0] = report.settlements, report.releases
+            return False
+        self._metrics.settle_batch.observe(len(report.settlements))
+        for settlement in report.settlements:
+            if settlement.job in written:
+                self._tell(settlement)
+            else:
+                self._metrics.fenced.inc()
+                log.warning("settlement too late", job=settlement.job, lane=settlement.grip.lane)
+        return True
+
+    def _tell(self, settlement: Settlement) -> None:
+        self._metrics.settled.labels(settlement.state.value).inc()
+        self._bus.say(JOB_TOPIC + settlement.job, settlement.state)
+        if settlement.onward is not None:
+            self._bus.say("lanes", settlement.onward)
+        for follow_up in settlement.follow_ups:
+            self._bus.say("lanes", follow_up.lane)
+
+    async def _grant(self, wishes: list[_Wish]) -> bool:
+        if not wishes:
+            return True
+        try:
+            most = max(wish.count for wish in wishes)
+            taken = await self._lanes.take([wish.grip for wish in wishes], most, self._clock.now())
+        except StoreUnavailable as error:
+            log.warning("no further items could be taken, will be asked again", reason=error.detail)
+            self._wishes[:0] = wishes
+            return False
+        for wish in wishes:
+            if not wish.future.done():
+                lost = wish.grip.lane in taken.lost
+                wish.future.set_result(None if lost else taken.items.get(wish.grip.lane, ()))
+        return True

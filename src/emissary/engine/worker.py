@@ -1,0 +1,198 @@
+"""Station 3 of 7: leases lanes, serves them at their pace, and keeps the leases alive."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from emissary.engine.lane_run import LaneRun, Tools
+from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import WorkerId
+from emissary.model.lanes import LaneKey, Lease, Pace
+from emissary.ports.bus import Bus, Ears
+from emissary.ports.lanes import Lanes
+from emissary.ports.records import WorkerRecords
+
+__all__ = ["LANES_TOPIC", "Ground", "Worker", "WorkerLimits"]
+
+LANES_TOPIC = "lanes"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """How much one worker takes on."""
+
+    lanes: int = 100
+    lease: timedelta = timedelta(minutes=5)
+    poll: timedelta = timedelta(seconds=1)
+    grace: timedelta = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a worker finds its work, hears of it, and says that it is there."""
+
+    lanes: Lanes
+    bus: Bus
+    workers: WorkerRecords
+
+
+@dataclass(slots=True)
+class _Held:
+    run: LaneRun
+    task: asyncio.Task[None]
+    good_until: float
+
+
+class Worker:
+    """One worker.
+
+    It stops using a lane at 70 % of a lease that it could not renew: the fence guards the store, not the remote site,
+    so the old holder must have stopped before a new one may begin.
+    """
+
+    def __init__(self, identity: WorkerId, ground: Ground, tools: Tools, *, pace: Pace, limits: WorkerLimits) -> None:
+        self.id = identity
+        self._lanes = ground.lanes
+        self._bus = ground.bus
+        self._workers = ground.workers
+        self._tools = tools
+        self._clock = tools.clock
+        self._pace = pace
+        self._limits = limits
+        self._held: dict[LaneKey, _Held] = {}
+        self._bell = asyncio.Event()
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Claim nothing more; finish what has begun, give the rest back."""
+        self._stopping = True
+        self._bell.set()
+        for held in self._held.values():
+            held.run.stop()
+
+    async def run(self) -> None:
+        """Work until told to stop."""
+        await self._workers.enlist(self.id)
+        try:
+            await self._recover()
+            async with asyncio.TaskGroup() as group:
+                settling = group.create_task(self._tools.settler.run())
+                async with self._bus.listen(LANES_TOPIC) as ears:
+                    chores = [group.create_task(self._listen(ears)), group.create_task(self._keep_leases())]
+                    await self._claim_until_stopped(group)
+                    await self._finish()
+                for chore in chores:
+                    chore.cancel()
+                self._tools.settler.close()
+                await settling
+        finally:
+            await self._workers.leave(self.id)
+
+    async def _recover(self) -> None:
+        """Take back the lanes of workers that died. When they last used them is unknown, so the lanes rest first."""
+        dead = await self._workers.dead()
+        if dead:
+            count = await self._lanes.forsake(dead, self._clock.now() + self._pace.gap)
+            self._tools.metrics.recovered.inc(count)
+            log.info("lanes of dead workers taken back", lanes=count, workers=len(dead))
+
+    async def _claim_until_stopped(self, group: asyncio.TaskGroup) -> None:
+        while not self._stopping:
+            self._bell.clear()
+            patience = self._limits.poll.total_seconds()
+            free = self._limits.lanes - len(self._held)
+            if free > 0:
+                try:
+                    patience = await self._claim(free, group)
+                except StoreUnavailable as error:
+                    log.warning("no lanes could be claimed", reason=error.detail)
+            if patience > 0 and not self._stopping:
+                await self._wait(patience)
+
+    async def _claim(self, free: int, group: asyncio.TaskGroup) -> float:
+        """Lease what is ready; returns how long to wait for more."""
+        now, began = self._clock.now(), self._clock.monotonic()
+        claimed = await self._lanes.claim(
+            self.id, now + self._limits.lease, now, lanes=free, items=self._tools.items_per_take
+        )
+        for lease in claimed.leases:
+            self._hold(lease, began, group)
+        if len(claimed.leases) == free or claimed.next_ready_at is None:
+            return self._limits.poll.total_seconds()
+        until_next = (claimed.next_ready_at - self._clock.now()).total_seconds()
+        return min(max(until_next, 0.001), self._limits.poll.total_seconds())
+
+    def _hold(self, lease: Lease, began: float, group: asyncio.TaskGroup) -> None:
+        run = LaneRun(lease, self._pace, self._tools)
+        task = group.create_task(self._serve(run))
+        self._held[lease.grip.lane] = _Held(run, task, self._good_until(began))
+        self._tools.metrics.lanes_held.set(len(self._held))
+
+    async def _serve(self, run: LaneRun) -> None:
+        try:
+            await run.run()
+        finally:
+            del self._held[run.grip.lane]
+            self._tools.metrics.lanes_held.set(len(self._held))
+            self._bell.set()
+
+    async def _wait(self, patience: float) -> None:
+        try:
+            async with asyncio.timeout(patience):
+                await self._bell.wait()
+        except TimeoutError:
+            return
+
+    async def _listen(self, ears: Ears) -> None:
+        """Work for a lane that is held reaches its holder at once; other work is a reason to claim."""
+        while True:
+            for word in await ears.hear(self._limits.poll.total_seconds()):
+                held = self._held.get(LaneKey(word))
+                if held is None:
+                    self._bell.set()
+                else:
+                    held.run.look_again()
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await self._clock.sleep(self._limits.lease.total_seconds() / 10)
+            if self._held:
+                await self._renew()
+            try:
+                await self._recover()
+            except StoreUnavailable as error:
+                log.warning("dead workers could not be looked for", reason=error.detail)
+
+    async def _renew(self) -> None:
+        held, began = list(self._held.values()), self._clock.monotonic()
+        try:
+            lost = await self._lanes.renew([each.run.grip for each in held], self._clock.now() + self._limits.lease)
+        except StoreUnavailable as error:
+            log.warning("leases could not be renewed", reason=error.detail)
+            lost = frozenset(each.run.grip.lane for each in held if began >= each.good_until)
+        else:
+            for each in held:
+                each.good_until = self._good_until(began)
+        for each in held:
+            if each.run.grip.lane in lost:
+                self._tools.metrics.leases_lost.inc()
+                log.warning("lease lost", lane=each.run.grip.lane)
+                each.run.lose()
+
+    def _good_until(self, began: float) -> float:
+        return began + 0.7 * self._limits.lease.total_seconds()
+
+    async def _finish(self) -> None:
+        """Let what has begun come to its end; what does not within the grace is given back unfinished."""
+        tasks = [held.task for held in self._held.values()]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=self._limits.grace.total_seconds())
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)

@@ -1,0 +1,76 @@
+"""Jobs: what was asked for, by whom, and what became of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+from emissary.model.ids import AccountId, JobId
+
+__all__ = ["FINAL_STATES", "Job", "JobState", "Kind", "NewJob", "Priority", "StoredResult"]
+
+Kind = NewType("Kind", str)
+
+
+class JobState(StrEnum):
+    """A job ends in exactly one of the last four states, whatever is killed."""
+
+    CREATED = "created"
+    WAITING = "waiting"
+    ACTIVE = "active"
+    DELAYED = "delayed"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+FINAL_STATES = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED, JobState.REFUSED})
+
+
+class Priority(StrEnum):
+    """A head start in line. `interactive` is not asked for: it is what a caller who waits gets."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    INTERACTIVE = "interactive"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be accepted: its lane is the polite way to what it needs, its order is the handler's business."""
+
+    id: JobId
+    account: AccountId
+    kind: Kind
+    lane: str
+    order: bytes
+    priority: Priority = Priority.NORMAL
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A result as it is kept: a short outcome beside the job, and the body, here or in the object store."""
+
+    outcome: bytes
+    body: bytes | None = None
+    blob: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its owner sees it."""
+
+    id: JobId
+    account: AccountId
+    kind: Kind
+    state: JobState
+    lane: str
+    order: bytes
+    failures: int
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    result: StoredResult | None = None

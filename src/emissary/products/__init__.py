@@ -1,0 +1,1 @@
+"""What people use Emissary for: fronts on one engine that do not know each other."""

@@ -1,0 +1,61 @@
+"""What a scrape asks for, as it is kept with its job, and what it leaves behind."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from emissary.engine.delivery import Hook
+from emissary.model.errors import BadRequest
+from emissary.model.jobs import Kind
+from emissary.model.pages import Document, Format, Hop, Receipt, WebUrl
+from emissary.reading.extract import Wanted, compile_json_fields
+
+__all__ = ["SCRAPE_HTTP", "Engine", "ScrapeOrder", "ScrapeResult", "Trail", "check_order", "wanted_of"]
+
+SCRAPE_HTTP = Kind("scrape.http")
+Engine = Literal["auto", "http", "browser"]
+
+
+class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One page, wanted in some formats. `fields` is kept as the JSON it came as."""
+
+    url: WebUrl
+    source_url: str
+    formats: tuple[Format, ...] = (Format.MARKDOWN,)
+    fields: msgspec.Raw | None = None
+    engine: Engine = "auto"
+    only_main_content: bool = True
+    timeout_ms: int = 30_000
+    attempts: int = 1
+    patience_ms: int = 30_000
+    hook: Hook | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """Where redirects have led so far."""
+
+    url: WebUrl
+    hops: tuple[Hop, ...]
+
+
+class ScrapeResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The body of a scrape's result."""
+
+    document: Document | None = None
+    receipt: Receipt | None = None
+
+
+def check_order(order: ScrapeOrder) -> None:
+    """Raises BadRequest for whatever can be known to be wrong before anything is fetched."""
+    if Format.FIELDS in order.formats and order.fields is None:
+        raise BadRequest("the format 'fields' needs a schema in `fields`", "invalid_fields")
+    if order.engine == "browser":
+        raise BadRequest("there is no browser engine in this version: use `auto` or `http`", "engine_unavailable")
+    wanted_of(order)
+
+
+def wanted_of(order: ScrapeOrder) -> Wanted:
+    """The order as extraction understands it. A schema that was given is read, whether or not its format is named."""
+    plan = None if order.fields is None else compile_json_fields(bytes(order.fields))
+    return Wanted(frozenset(order.formats), plan, order.only_main_content)

@@ -1,0 +1,120 @@
+"""EMISSARY_* and the YAML file become one frozen tree. The environment is read here and nowhere else."""
+
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AnyHttpUrl, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from emissary.model.errors import SettingsError
+
+__all__ = ["Settings", "load_settings"]
+
+
+class Settings(BaseSettings):
+    """Every setting, with the value it has when nobody sets it. docs/settings.md lists them, and a test compares."""
+
+    model_config = SettingsConfigDict(env_prefix="EMISSARY_", frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs a key first.")
+    port: int = Field(7733, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data_dir: Path = Field(
+        default_factory=lambda: _home() / "emissary", description="Where the database and the objects are kept."
+    )
+    api_key: SecretStr | None = Field(None, description="Sets the first API key instead of having one made.")
+    database_url: str | None = Field(None, description="A PostgreSQL server; not available yet.")
+    objects_url: str | None = Field(None, description="An S3-compatible store; not available yet.")
+    allow_networks: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Networks that may be read although they are not public, separated by commas."
+    )
+    agent_url: AnyHttpUrl | None = Field(
+        None, description="Your public address, named in the User-Agent so that a site's owner can reach you."
+    )
+    host_gap: float = Field(1.0, ge=0, le=3600, description="Seconds between two requests to one host, at least.")
+    host_concurrency: int = Field(1, ge=1, le=16, description="Requests to one host at the same time, at most.")
+    worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")
+    chromium: Path | None = Field(None, description="The Chromium to use, where there are several.")
+    log: Literal["json", "pretty"] = Field("pretty", description="Logs for machines or for people.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
+
+    @field_validator("allow_networks", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("api_key")
+    @classmethod
+    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(value.get_secret_value()) < 16:
+            raise ValueError("a key has at least 16 characters")
+        return value
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach what listens on `host`."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def contact(self) -> str:
+        """Where a site's owner can reach us; where nobody has said, this says so."""
+        return str(self.agent_url) if self.agent_url else "https://agent-url-not-set.invalid/"
+
+    @property
+    def gap(self) -> timedelta:
+        return timedelta(seconds=self.host_gap)
+
+
+def load_settings(file: Path | None = None, **given: Any) -> Settings:
+    """What was given on the command line wins over the environment, that over the file, and that over the defaults."""
+    written = {} if file is None else _read(file)
+    asked = {name: value for name, value in given.items() if value is not None}
+
+    class Layered(Settings):
+        """Settings with a file below the environment."""
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            *_: PydanticBaseSettingsSource,
+            **__: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, written)
+
+    try:
+        return Layered(**asked)
+    except ValidationError as error:
+        raise SettingsError("; ".join(_say(problem) for problem in error.errors(include_url=False))) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    if not isinstance(written, dict | None):
+        raise SettingsError(f"{file} must hold names and values, such as `host_gap: 2`")
+    return {str(name): value for name, value in (written or {}).items()}
+
+
+def _say(problem: Any) -> str:
+    name = ".".join(str(part) for part in problem["loc"])
+    return f"EMISSARY_{name.upper()}: {problem['msg']}"
+
+
+def _home() -> Path:
+    return Path("~/.local/share").expanduser()

@@ -1,0 +1,1 @@
+"""What Emissary says of itself: logs, and metrics that are each declared once."""

@@ -1,0 +1,32 @@
+"""The server's own log over HTTP, for tests and benchmarks that run it in another process."""
+
+import json
+from collections.abc import Callable
+
+from emissary.testing.web.answers import Answer, Request, Whole, text
+from emissary.testing.web.log import Seen
+from emissary.testing.web.site import Route, Site, robots
+
+__all__ = ["log_site"]
+
+
+def log_site(seen: Seen) -> Site:
+    """What every host saw so far."""
+
+    def clear(_request: Request) -> Answer:
+        seen.clear()
+        return Whole(204)
+
+    return Site(
+        "log",
+        "what the server saw",
+        (
+            robots(),
+            Route("/seen.json", "per address: requests, connections, maxConcurrency, smallestGap", _summary(seen)),
+            Route("/clear", "POST: forget it all", clear, methods=("POST",)),
+        ),
+    )
+
+
+def _summary(seen: Seen) -> Callable[[Request], Answer]:
+    return lambda _: text(json.dumps(seen.summary()), kind="application/json")
