@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 import aiohttp
 import brotli  # type: ignore[import-untyped]
 import pytest
-from backports import zstd
 from web_visits import fetch, visit
 
+from emissary.model import zstd
 from emissary.testing.web import TestWeb
 
 

@@ -1,12 +1,12 @@
 """Station 6 of 7: settles. What a worker has to tell is gathered and written together, the result with its job."""
 
 import asyncio
-import sys
 from dataclasses import dataclass, field
 
 import structlog
 
 from emissary.engine.handlers import Result
+from emissary.model import zstd
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId
 from emissary.model.jobs import Job, StoredResult
@@ -16,11 +16,6 @@ from emissary.ports.bus import Bus
 from emissary.ports.clock import Clock
 from emissary.ports.lanes import Lanes
 from emissary.telemetry.metrics import Metrics
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 __all__ = ["JOB_TOPIC", "Settler", "pack", "unpack"]
 

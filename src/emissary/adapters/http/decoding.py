@@ -1,15 +1,11 @@
 """Content encodings, undone with a bound: a small body that unpacks into a huge one is stopped on the way."""
 
-import sys
 import zlib
 from collections.abc import Callable
 
 import brotli  # type: ignore[import-untyped]
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from emissary.model import zstd
 
 __all__ = ["ACCEPT_ENCODING", "BadEncoding", "Overflow", "decode"]
 

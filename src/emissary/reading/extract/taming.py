@@ -11,13 +11,13 @@ __all__ = ["tamed"]
 
 _FEW_TAGS = 1_500  # whatever so few do, it takes a fraction of a second
 _MANY_TAGS = 10_000
-_DEEPEST = 2_000_000
+_DEEPEST = 2_000
 _MOST_REBUILT = 2_000_000  # elements that unclosed formatting may make out of nothing
 _LONG = 100_000  # bytes
 
 _FORMATTING_NAMES = b"b big code em font i s small strike strong tt u"
 _FORMATTING = frozenset(_FORMATTING_NAMES.split())
-_FORMATS = re.compile(rb"<(?:" + _FORMATTING_NAMES.replace(b" ", b"|") + rb")[\s/>]", re.IGNORECASE)
+_FORMATS = re.compile(rb"<(?=[bcefistu])(?:" + _FORMATTING_NAMES.replace(b" ", b"|") + rb")[\s/>]", re.IGNORECASE)
 # Elements that have no end, or may leave theirs out.
 _ENDLESS_NAMES = (
     b"area base br col dd dt embed hr img input li link meta option p param source tbody td th thead tr track wbr"

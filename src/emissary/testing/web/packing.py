@@ -1,16 +1,12 @@
 """Compressed bodies: made whole for pages, and piece by piece for bombs, which never exist unpacked on our side."""
 
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 import brotli  # type: ignore[import-untyped]
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from emissary.model import zstd
 
 __all__ = ["CODINGS", "coding_name", "pack", "pack_zeros"]
 

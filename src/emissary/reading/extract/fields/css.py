@@ -43,11 +43,11 @@ def _compile(selector: str) -> Query[LexborNode]:
 def _nests_has(selector: str) -> bool:
     """Each level would multiply the time by the depth of the page."""
     open_kinds: list[bool] = []
-    for token in _PARENTHESIS.findall(selector):
-        if token == ")":
+    for part in _PARENTHESIS.findall(selector):
+        if part == ")":
             del open_kinds[-1:]
             continue
-        is_has = token != "("
+        is_has = part != "("
         if is_has and any(open_kinds):
             return True
         open_kinds.append(is_has)

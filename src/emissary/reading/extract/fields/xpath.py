@@ -95,11 +95,11 @@ def _outside_the_core(expression: str) -> str | None:
 
 def _too_wide(expression: str) -> str | None:
     depth = 0
-    for token in _WIDE.findall(expression):
-        if token in "[]":
-            depth += 1 if token == "[" else -1
+    for part in _WIDE.findall(expression):
+        if part in "[]":
+            depth += 1 if part == "[" else -1
         elif depth > 1:
-            return f"searches the page ({token}) in a predicate within a predicate, which could take hours"
+            return f"searches the page ({part}) in a predicate within a predicate, which could take hours"
     return None
 
 
