@@ -1,11 +1,15 @@
 """The shapes of requests and answers, in the API's own names."""
 
+import base64
+import binascii
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from emissary.engine.delivery import Hook
 from emissary.model.jobs import Priority
@@ -17,18 +21,61 @@ __all__ = ["JobAnswer", "ScrapeAnswer", "ScrapeRequest", "WaitingAnswer"]
 
 _ASYNC_ATTEMPTS = 3
 _ASYNC_PATIENCE_MS = 24 * 3600 * 1000
+_LEAST_SECRET, _MOST_SECRET = 24, 64
+_DEEPEST = 20
+_URI: dict[str, Any] = {"format": "uri"}
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+
+def _only_a_number(value: object) -> object:
+    """JSON has numbers, strings and truths, and none stands for another."""
+    if isinstance(value, bool | str):
+        raise PydanticCustomError("whole_number", "Input should be a whole number")
+    return value
+
+
+def _only_a_secret(value: str) -> str:
+    """What cannot be signed with is refused now, and not when the event is due."""
+    try:
+        spelled = value.removeprefix("whsec_").rstrip("=")
+        secret = base64.b64decode(spelled + "=" * (-len(spelled) % 4), validate=True)
+    except binascii.Error:
+        secret = b""
+    if not _LEAST_SECRET <= len(secret) <= _MOST_SECRET:
+        raise PydanticCustomError("secret", "Input should be `whsec_` and the base64 of 24 to 64 bytes")
+    return value
+
+
+def _not_too_deep(value: object) -> object:
+    """Metadata is kept as JSON in the store, which reads no endless nesting."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise PydanticCustomError("too_deep", "Input should be nested no deeper than {deepest}", {"deepest": _DEEPEST})
+    return value
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+_Whole = Annotated[int, BeforeValidator(_only_a_number)]
+_Secret = Annotated[str, AfterValidator(_only_a_secret)]
+_Metadata = Annotated[dict[str, Any], Field(max_length=50), AfterValidator(_not_too_deep)]
 
 
 class WebhookRequest(_Shape):
     """Who is to be told when the job ends."""
 
-    url: str = Field(description="Where the event is posted.", max_length=8192)
-    secret: str = Field(
-        pattern=r"^whsec_[A-Za-z0-9+/]{32,88}={0,2}$",
+    url: str = Field(description="Where the event is posted.", max_length=8192, json_schema_extra=_URI)
+    secret: _Secret = Field(
+        pattern=r"^whsec_[A-Za-z0-9+/]{32,86}={0,2}$",
         description="A Standard Webhooks secret of 24 to 64 bytes: `whsec_` and base64. Events are signed with it.",
     )
 
@@ -37,7 +84,10 @@ class ScrapeRequest(_Shape):
     """One page, wanted in some formats."""
 
     url: str = Field(
-        description="The page, absolute, http or https.", max_length=8192, examples=["https://example.org/"]
+        description="The page, absolute, http or https.",
+        max_length=8192,
+        json_schema_extra=_URI,
+        examples=["https://example.org/"],
     )
     formats: list[Format] = Field(
         [Format.MARKDOWN], min_length=1, max_length=20, description="The forms in which the page is wanted."
@@ -48,16 +98,18 @@ class ScrapeRequest(_Shape):
         examples=[{"price": {"css": [".price"], "type": "number", "required": True}}],
     )
     engine: Literal["auto", "http", "browser"] = Field("auto", description="How the page is read.")
-    only_main_content: bool = Field(True, description="Leave out navigation, footers and the like.")
-    max_age: int = Field(
+    only_main_content: bool = Field(True, strict=True, description="Leave out navigation, footers and the like.")
+    max_age: _Whole = Field(
         0, ge=0, le=2_592_000, description="Seconds an earlier reading may be old. Nothing is cached yet: always fresh."
     )
-    timeout_ms: int = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
-    asynchronous: bool = Field(False, alias="async", description="Answer at once with the job, and do not wait.")
+    timeout_ms: _Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
+    asynchronous: bool = Field(
+        False, alias="async", strict=True, description="Answer at once with the job, and do not wait."
+    )
     priority: Literal["low", "normal", "high"] = Field("normal", description="A head start in line.")
     webhook: WebhookRequest | None = Field(None, description="Who is to be told when the job ends.")
-    metadata: Annotated[dict[str, Any], Field(max_length=50)] | None = Field(
-        None, description="Whatever you want to find again in the event."
+    metadata: _Metadata | None = Field(
+        None, description="Whatever you want to find again in the event: up to 50 names, nested no deeper than 20."
     )
 
     def to_order(self) -> ScrapeOrder:
@@ -67,7 +119,7 @@ class ScrapeRequest(_Shape):
             url=url,
             source_url=self.url,
             formats=tuple(dict.fromkeys([*self.formats, *([Format.FIELDS] if self.fields is not None else [])])),
-            fields=None if self.fields is None else msgspec.Raw(msgspec.json.encode(self.fields)),
+            fields=None if self.fields is None else msgspec.json.encode(self.fields).decode(),
             engine=self.engine,
             only_main_content=self.only_main_content,
             timeout_ms=self.timeout_ms,

@@ -69,7 +69,7 @@ def _order(
         url=parse(url),
         source_url=url,
         formats=formats,
-        fields=None if fields is None else msgspec.Raw(msgspec.json.encode(_schema(fields))),
+        fields=None if fields is None else msgspec.json.encode(_schema(fields)).decode(),
         only_main_content=not full_page,
         timeout_ms=int(timeout * 1000),
         patience_ms=int(timeout * 1000),

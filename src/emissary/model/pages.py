@@ -66,7 +66,6 @@ class Code(StrEnum):
     TIMEOUT = "timeout"
     SERVER_ERROR = "server_error"
     BAD_RESPONSE = "bad_response"
-    ROBOTS_UNREACHABLE = "robots_unreachable"
     # it came, and cannot be used
     TOO_LARGE = "too_large"
     BAD_CONTENT = "bad_content"

@@ -39,7 +39,7 @@ class _ItemRow(msgspec.Struct, array_like=True):
     order: msgspec.Raw
     failures: int
     created_at: int
-    trail: msgspec.Raw | None
+    trail: msgspec.Raw  # `null` where there is none: a Raw cannot be one of several types
 
 
 _decode_items = msgspec.json.Decoder(list[_ItemRow]).decode
@@ -164,7 +164,7 @@ def _item(row: _ItemRow) -> Item:
         order=bytes(row.order),
         failures=row.failures,
         created_at=from_ms(row.created_at),
-        trail=None if row.trail is None else bytes(row.trail),
+        trail=None if bytes(row.trail) == b"null" else bytes(row.trail),
     )
 
 

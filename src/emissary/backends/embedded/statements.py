@@ -53,7 +53,7 @@ SELECT lanes.id, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:items) JO
 # Locking the lane and then looking for its items is one step here, since SQLite has one writer at a time.
 PLACE_LANES = """
 UPDATE lanes SET
-    rank = coalesce(placed.front, rank),
+    rank = coalesce(placed.front, (SELECT min(rank) FROM items WHERE lane = lanes.id), rank),
     ready_at = max(rest_until, coalesce(placed.later, 0)),
     state = CASE
         WHEN placed.front IS NULL AND placed.later IS NULL THEN 'empty'
@@ -140,7 +140,7 @@ SETTLE_JOBS = """
 UPDATE jobs SET state = done.state, started_at = done.started_at, finished_at = :now, failures = done.failures,
     outcome = done.outcome
 FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS started_at, value ->> 3 AS failures,
-             value -> 4 AS outcome FROM json_each(:jobs)) AS done
+             nullif(value -> 4, 'null') AS outcome FROM json_each(:jobs)) AS done
 WHERE jobs.id = done.id
 """
 

@@ -55,7 +55,11 @@ class ScrapeHandler:
     def broken(self, work: Work, reason: str) -> Done:
         outcome = Outcome("invalid", Code.INTERNAL, detail=f"reading the page failed on our side ({reason})")
         done = Done(JobState.FAILED, _packed(outcome, ScrapeResult()))
-        return self._end(_decode_order(work.item.order), work, done, outcome)
+        try:
+            order = _decode_order(work.item.order)
+        except msgspec.MsgspecError:
+            return done  # it may be the order itself that broke the handler
+        return self._end(order, work, done, outcome)
 
     async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work) -> Verdict:
         match visit.outcome:

@@ -22,7 +22,7 @@ class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     url: WebUrl
     source_url: str
     formats: tuple[Format, ...] = (Format.MARKDOWN,)
-    fields: msgspec.Raw | None = None
+    fields: str | None = None
     engine: Engine = "auto"
     only_main_content: bool = True
     timeout_ms: int = 30_000
@@ -57,5 +57,5 @@ def check_order(order: ScrapeOrder) -> None:
 
 def wanted_of(order: ScrapeOrder) -> Wanted:
     """The order as extraction understands it. A schema that was given is read, whether or not its format is named."""
-    plan = None if order.fields is None else compile_json_fields(bytes(order.fields))
+    plan = None if order.fields is None else compile_json_fields(order.fields.encode())
     return Wanted(frozenset(order.formats), plan, order.only_main_content)
