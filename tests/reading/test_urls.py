@@ -36,6 +36,7 @@ def test_a_url_is_read_as_browsers_read_it(text: str, href: str, authority: str)
         ("javascript:alert(1)", "only http and https"),
         ("https://user:secret@example.org/", "signs in nowhere"),
         ("https://example.org/" + "a" * 9000, "longer than"),
+        ("https://" + "a." * 200 + "org/", "a host of more than"),
     ],
 )
 def test_what_is_wrong_with_a_url_is_said(text: str, said: str) -> None:

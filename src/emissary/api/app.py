@@ -1,8 +1,10 @@
 """The app: routes, problems and limits, on whatever services it is given."""
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from emissary.api.limits import BodyLimit, Instruments
+from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
 from emissary.api.routes import operations, scrape
@@ -13,14 +15,28 @@ __all__ = ["create_app"]
 _DESCRIPTION = "Reads the web for people, openly. Every document comes with a receipt; a refusal is an answer."
 
 
+class _Api(FastAPI):
+    def build_middleware_stack(self) -> ASGIApp:
+        """The instruments are around everything: an unexpected error is answered at FastAPI's own outermost edge."""
+        services: Services = self.state.services
+        return Instruments(super().build_middleware_stack(), metrics=services.metrics, clock=services.clock)
+
+
 def create_app(services: Services) -> FastAPI:
     """The whole HTTP API."""
-    app = FastAPI(title="Emissary", version=services.version, description=_DESCRIPTION, docs_url=None, redoc_url=None)
+    app = _Api(
+        title="Emissary",
+        version=services.version,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.services = services
     install_problems(app)
     app.include_router(scrape.router)
     app.include_router(operations.router)
+    install_openapi(app)
     install_reference(app)
     app.add_middleware(BodyLimit)
-    app.add_middleware(Instruments, metrics=services.metrics, clock=services.clock)
     return app

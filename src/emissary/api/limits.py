@@ -1,5 +1,6 @@
 """Around every request: a bound on its body, headers that keep browsers careful, and a count of what was answered."""
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from emissary.api.problems import problem
@@ -10,6 +11,8 @@ __all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments"]
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
 
+_TOO_LARGE = f"a body has at most {MAX_BODY_BYTES:,} bytes; send a large list of URLs in several parts"
+
 _CAREFUL = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -17,10 +20,6 @@ _CAREFUL = [
     (b"content-security-policy", b"default-src 'none'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 ]
-
-
-class _TooLarge(Exception):
-    pass
 
 
 class BodyLimit:
@@ -35,9 +34,8 @@ class BodyLimit:
             return
         declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
-            await _refuse(scope, receive, send)
+            await problem("body_too_large", _TOO_LARGE)(scope, receive, send)
             return
-        started = False
         received = 0
 
         async def counted() -> Message:
@@ -45,24 +43,11 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
-                raise _TooLarge
+                # Of all errors, this one passes through whoever reads the body, and leaves as a problem document.
+                raise HTTPException(413, _TOO_LARGE)
             return message
 
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, counted, noted)
-        except _TooLarge:
-            if not started:
-                await _refuse(scope, receive, send)
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    detail = f"a body has at most {MAX_BODY_BYTES:,} bytes; send a large list of URLs in several parts"
-    await problem("body_too_large", detail)(scope, receive, send)
+        await self._app(scope, counted, send)
 
 
 class Instruments:

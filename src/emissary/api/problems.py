@@ -3,9 +3,11 @@
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import compile_path
 
 from emissary.model.errors import PROBLEMS, EmissaryError
 
@@ -13,7 +15,7 @@ __all__ = ["ProblemDocument", "install_problems", "problem"]
 
 log = structlog.get_logger(__name__)
 
-_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
+_MOST_TOLD = 5
 
 
 class ProblemDocument(BaseModel):
@@ -27,7 +29,9 @@ class ProblemDocument(BaseModel):
     errors: list[dict[str, str]] | None = Field(None, description="Each fault, with a pointer to where it is.")
 
 
-def problem(code: str, detail: str, *, errors: list[dict[str, str]] | None = None) -> Response:
+def problem(
+    code: str, detail: str, *, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
+) -> Response:
     """The response for a code of the table."""
     row = PROBLEMS[code]
     document: dict[str, object] = {
@@ -39,7 +43,8 @@ def problem(code: str, detail: str, *, errors: list[dict[str, str]] | None = Non
     }
     if errors:
         document["errors"] = errors
-    headers = {"WWW-Authenticate": 'Bearer realm="emissary"'} if row.status == 401 else None
+    if row.status == 401:
+        headers = {"WWW-Authenticate": 'Bearer realm="emissary"', **(headers or {})}
     return JSONResponse(document, row.status, headers, media_type="application/problem+json")
 
 
@@ -56,9 +61,29 @@ async def _ours(_: Request, error: Exception) -> Response:
     return problem(error.code, error.detail)
 
 
-async def _framework(_: Request, error: Exception) -> Response:
+async def _framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(_BY_STATUS.get(error.status_code, "invalid_request"), str(error.detail))
+    match error.status_code:
+        case 404:
+            return problem("not_found", f"there is no route {request.url.path}; /docs lists what there is")
+        case 405:
+            allowed = ", ".join(_methods_at(request))
+            detail = f"{request.url.path} does not take {request.method}, only {allowed}"
+            return problem("method_not_allowed", detail, headers={"Allow": allowed})
+        case 413:
+            return problem("body_too_large", error.detail)
+        case _:
+            return problem("invalid_request", error.detail)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """All methods that the path takes; the router itself names those of the first route only."""
+    there = [
+        known
+        for known in iter_route_contexts(request.app.routes)
+        if compile_path(known.path or "")[0].match(request.url.path)
+    ]
+    return sorted({method for known in there for method in known.methods or ()})
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
@@ -75,15 +100,17 @@ async def _invalid(_: Request, error: Exception) -> Response:
     code = "invalid_request"
     if kinds == {"extra_forbidden"}:
         code = "unknown_field"
-    elif all("formats" in fault["loc"] for fault in faults):
+    elif all(fault["type"] == "enum" and "formats" in fault["loc"] for fault in faults):
         code = "unknown_format"
     errors = [{"pointer": _pointer(fault["loc"]), "detail": _say(fault)} for fault in faults]
-    return problem(code, "; ".join(f"{each['pointer']}: {each['detail']}" for each in errors[:5]), errors=errors)
+    told = "; ".join(f"{each['pointer'] or 'the body'}: {each['detail']}" for each in errors[:_MOST_TOLD])
+    return problem(code, told, errors=errors)
 
 
 def _pointer(location: tuple[object, ...]) -> str:
+    """Where the fault is, as a JSON pointer (RFC 6901)."""
     parts = location[1:] if location[:1] == ("body",) else location
-    return "/" + "/".join(str(part) for part in parts)
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def _say(fault: dict[str, object]) -> str:

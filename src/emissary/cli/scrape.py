@@ -11,6 +11,7 @@ import uvloop
 import yaml
 
 from emissary.cli.output import Exit, complain, err
+from emissary.cli.starting import settle_in
 from emissary.compose import LOCAL_ACCOUNT, open_app
 from emissary.model.errors import BadRequest
 from emissary.model.jobs import FINAL_STATES, JobState, Priority
@@ -19,7 +20,7 @@ from emissary.products.scrape import ScrapeOrder
 from emissary.products.scrape.order import check_order
 from emissary.products.scrape.scrapes import Shown
 from emissary.reading.urls import parse
-from emissary.settings import Settings, load_settings
+from emissary.settings import Settings
 from emissary.telemetry.logs import configure_logs
 
 __all__ = ["scrape"]
@@ -42,7 +43,7 @@ def scrape(
 
     Exit codes: 0 ok, 2 wrong usage, 3 the site refused, 4 nothing usable came, 5 our fault.
     """
-    settings = load_settings(worker_lanes=4)
+    settings = settle_in(worker_lanes=4)
     configure_logs(settings.log, "error")
     order = _order(url, _formats(format, fields), fields, full_page=full_page, timeout=timeout)
     check_order(order)
@@ -79,7 +80,7 @@ def _order(
 def _schema(file: Path) -> Any:
     try:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadRequest(f"{file} cannot be read as a field schema: {error}", "invalid_fields") from error
 
 
@@ -126,6 +127,9 @@ def _plain(document: dict[str, Any], formats: tuple[Format, ...]) -> str:
 def _write(text: str, output: Path | None) -> None:
     if output is None:
         print(text)
-    else:
+        return
+    try:
         output.write_text(text + "\n", encoding="utf-8")
-        err.print(f"written to {output}", markup=False)
+    except OSError as error:
+        raise BadRequest(f"{output} cannot be written ({error.strerror}): choose another file with -o") from error
+    err.print(f"written to {output}", markup=False)

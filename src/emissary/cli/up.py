@@ -11,8 +11,9 @@ from rich.panel import Panel
 
 from emissary.cli.output import err
 from emissary.cli.serving import serve, stop_on_signals
+from emissary.cli.starting import settle_in
 from emissary.compose import first_key, open_app
-from emissary.settings import Settings, load_settings
+from emissary.settings import Settings
 from emissary.telemetry.logs import configure_logs
 
 __all__ = ["up"]
@@ -27,7 +28,7 @@ def up(
     json: Annotated[bool, typer.Option("--json", help="One line of JSON when ready, for scripts.")] = False,
 ) -> None:
     """Start Emissary: the API and a worker, on SQLite and files."""
-    settings = load_settings(config, host=host, port=port, data_dir=data_dir)
+    settings = settle_in(config, host=host, port=port, data_dir=data_dir)
     configure_logs(settings.log, settings.log_level)
     uvloop.run(_up(settings, as_json=json))
 

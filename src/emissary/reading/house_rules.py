@@ -58,7 +58,7 @@ class HouseRulesBook:
             return Admission(note, rules.gap)
         retry = None if digest else file.fetched_at + _FRESH_IF_BROKEN
         detail = f"robots.txt does not let {PRODUCT_TOKEN} read this: {verdict.rule}"
-        return Refusal(url, Code.ROBOTS, detail, file.status, retry, note)
+        return Refusal(url, Code.ROBOTS, detail, None, retry, note)
 
     def _verdict(self, file: RobotsFile, rules: RobotsRules, url: WebUrl) -> Verdict:
         if _is_broken(file):

@@ -8,6 +8,7 @@ from emissary.model.pages import WebUrl
 __all__ = ["join", "parse"]
 
 _LONGEST = 8_192
+_LONGEST_HOST = 253
 _PORTS = {"http:": 80, "https:": 443}
 
 
@@ -40,6 +41,8 @@ def _read(url: ada_url.URL, text: str) -> WebUrl:
         raise _bad(text, "carries a user name or password: Emissary signs in nowhere")
     if not url.hostname:
         raise _bad(text, "names no host")
+    if len(url.hostname) > _LONGEST_HOST:
+        raise _bad(text, f"names a host of more than {_LONGEST_HOST} characters")
     url.hash = ""
     return WebUrl(
         href=url.href,

@@ -6,7 +6,8 @@ import msgspec
 from fastapi import APIRouter, Response
 
 from emissary.api.auth import Caller, Provided
-from emissary.api.problems import ProblemDocument
+from emissary.api.bodies import JsonRoute
+from emissary.api.openapi import problems
 from emissary.api.schemas import JobAnswer, ScrapeAnswer, ScrapeRequest, WaitingAnswer
 from emissary.model.ids import JobId
 from emissary.model.jobs import FINAL_STATES, JobState
@@ -15,12 +16,13 @@ from emissary.products.scrape.scrapes import Shown
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1", tags=["scrape"])
+router = APIRouter(prefix="/v1", tags=["scrape"], route_class=JsonRoute)
 
-_Responses = dict[int | str, dict[str, Any]]
-_PROBLEM = {"model": ProblemDocument, "content": {"application/problem+json": {}}}
-_COMMON: _Responses = dict.fromkeys((400, 401, 413, 503), _PROBLEM)
-_ONE_JOB: _Responses = dict.fromkeys((400, 401, 404, 503), _PROBLEM)
+# What one may do next with a job, for whoever reads the document as a map.
+_LINKS = {
+    operation: {"operationId": operation, "parameters": {"job": "$response.body#/id"}}
+    for operation in ("seeJob", "cancelJob")
+}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -28,8 +30,13 @@ _encode = msgspec.json.Encoder().encode
 @router.post(
     "/scrape",
     summary="Read one page",
+    operation_id="scrape",
     response_model=ScrapeAnswer,
-    responses={202: {"model": WaitingAnswer, "description": "Accepted; not ended yet"}, **_COMMON},
+    responses={
+        200: {"links": _LINKS},
+        202: {"model": WaitingAnswer, "description": "Accepted; not ended yet", "links": _LINKS},
+        **problems(400, 401, 413, 415, 503),
+    },
 )
 async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> Response:
     """Reads the page and answers with it; with `async`, answers at once with the job.
@@ -46,13 +53,25 @@ async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> 
     return _json(_waiting(shown), 202)
 
 
-@router.get("/jobs/{job}", summary="See a job", response_model=JobAnswer, responses=_ONE_JOB)
+@router.get(
+    "/jobs/{job}",
+    summary="See a job",
+    operation_id="seeJob",
+    response_model=JobAnswer,
+    responses=problems(401, 404, 503),
+)
 async def see_job(job: str, caller: Caller, services: Provided) -> Response:
     """The job as it is now: what came of it, or why it waits."""
     return _json(_whole(await services.scrapes.show(caller, JobId(job))))
 
 
-@router.delete("/jobs/{job}", summary="Cancel a job", response_model=JobAnswer, responses={**_ONE_JOB, 409: _PROBLEM})
+@router.delete(
+    "/jobs/{job}",
+    summary="Cancel a job",
+    operation_id="cancelJob",
+    response_model=JobAnswer,
+    responses=problems(401, 404, 409, 503),
+)
 async def cancel_job(job: str, caller: Caller, services: Provided) -> Response:
     """Ends the job, unless it has ended."""
     return _json(_whole(await services.scrapes.cancel(caller, JobId(job))))
@@ -77,7 +96,7 @@ def _whole(shown: Shown) -> dict[str, Any]:
         "id": job.id,
         "kind": job.kind,
         "status": job.state,
-        "attempts": job.failures + (job.state in FINAL_STATES or job.state is JobState.ACTIVE),
+        "attempts": job.failures + (job.started_at is not None or job.state is JobState.ACTIVE),
         "createdAt": job.created_at,
         "startedAt": job.started_at,
         "finishedAt": job.finished_at,

@@ -15,6 +15,9 @@ from emissary.products.scrape.order import SCRAPE_HTTP, ScrapeOrder, check_order
 
 __all__ = ["Scrapes", "Shown"]
 
+# A page that is given up when the time is over should be told as that, and not as one that still waits.
+_GRACE = timedelta(milliseconds=500)
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -38,7 +41,8 @@ class Scrapes:
     async def scrape(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> Shown:
         """Have the page read, and wait for it as long as the order allows."""
         job = self._new(account, order, Priority.HIGH if priority is Priority.HIGH else Priority.INTERACTIVE)
-        return await self._show(await self._jobs.accept_and_wait(job, timedelta(milliseconds=order.timeout_ms)))
+        patience = timedelta(milliseconds=order.timeout_ms) + _GRACE
+        return await self._show(await self._jobs.accept_and_wait(job, patience))
 
     async def submit(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> Shown:
         """Have the page read some time; the job is accepted when this returns."""

@@ -1,0 +1,45 @@
+"""The OpenAPI document: what the routes say of themselves, and no answer that is never given."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from emissary.api.problems import ProblemDocument
+
+__all__ = ["install_openapi", "problems"]
+
+_SCHEMAS = "#/components/schemas/"
+_NEVER_SENT = ("HTTPValidationError", "ValidationError")
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The part of a route's `responses` that says with which statuses a problem document may come."""
+    schema = {"$ref": f"{_SCHEMAS}{ProblemDocument.__name__}"}
+    return {status: {"content": {"application/problem+json": {"schema": schema}}} for status in statuses}
+
+
+def install_openapi(app: FastAPI) -> None:
+    """Serve the document at /openapi.json."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _describe(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents
+
+
+def _describe(app: FastAPI) -> dict[str, Any]:
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for name in _NEVER_SENT:
+        schemas.pop(name, None)
+    _, told = models_json_schema([(ProblemDocument, "serialization")], ref_template=_SCHEMAS + "{model}")
+    schemas.update(told["$defs"])
+    for item in document["paths"].values():
+        for operation in item.values():
+            # FastAPI writes this one everywhere; here a request that does not fit is a 400.
+            operation["responses"].pop("422", None)
+    return document

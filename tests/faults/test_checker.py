@@ -1,0 +1,76 @@
+"""The checker sees what it is there to see."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from checker import History, breaches
+
+_TABLES = """
+CREATE TABLE jobs (id TEXT PRIMARY KEY, kind TEXT, state TEXT, "order" TEXT);
+CREATE TABLE results (job TEXT);
+CREATE TABLE items (job TEXT);
+CREATE TABLE lanes (key TEXT, state TEXT);
+INSERT INTO jobs VALUES ('job_1', 'scrape.http', 'completed', '{"hook": {}}'), ('job_2', 'deliver', 'completed', '{}');
+INSERT INTO results VALUES ('job_1'), ('job_2');
+INSERT INTO lanes VALUES ('host:a', 'empty');
+"""
+
+
+def _store(tmp_path: Path, change: str) -> Path:
+    with closing(sqlite3.connect(tmp_path / "emissary.db")) as store:
+        store.executescript(_TABLES + change)
+    return tmp_path / "emissary.db"
+
+
+def _history(*seen: tuple[str, str | None]) -> History:
+    history = History()
+    history.accept("job_1")
+    for status, document in seen:
+        history.see({"id": "job_1", "status": status, "document": document and {"id": document}})
+    return history
+
+
+def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
+    history = _history(("waiting", None), ("active", None), ("waiting", None), ("completed", "doc_1"))
+    assert breaches(history, _store(tmp_path, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "breach"),
+    [
+        ("DELETE FROM jobs WHERE id = 'job_1'; DELETE FROM results WHERE job = 'job_1';", "not in the ledger"),
+        ("UPDATE jobs SET state = 'failed' WHERE id = 'job_1';", "is failed"),
+        ("UPDATE jobs SET state = 'waiting' WHERE id = 'job_2';", "has not ended"),
+        ("INSERT INTO results VALUES ('job_1');", "2 results"),
+        ("DELETE FROM results WHERE job = 'job_1';", "0 results"),
+        ("INSERT INTO results VALUES ('job_3');", "result of job_3"),
+        ("INSERT INTO items VALUES ('job_1');", "still stands in line"),
+        ("UPDATE lanes SET state = 'ready';", "is ready"),
+        ("DELETE FROM jobs WHERE kind = 'deliver'; DELETE FROM results WHERE job = 'job_2';", "0 events"),
+        (
+            "INSERT INTO jobs VALUES ('job_9', 'deliver', 'completed', '{}'); INSERT INTO results VALUES ('job_9');",
+            "2 ev",
+        ),
+    ],
+)
+def test_a_breach_in_the_store_is_told(tmp_path: Path, change: str, breach: str) -> None:
+    assert any(breach in told for told in breaches(_history(("completed", "doc_1")), _store(tmp_path, change)))
+
+
+@pytest.mark.parametrize(
+    ("seen", "breach"),
+    [
+        ((), "last seen as nothing"),
+        ((("waiting", None),), "last seen"),
+        ((("completed", None),), "last seen"),
+        ((("completed", "doc_1"), ("completed", "doc_2")), "more than one way"),
+        ((("failed", None), ("completed", "doc_1")), "more than one way"),
+        ((("completed", "doc_1"), ("waiting", None), ("completed", "doc_1")), "after its end"),
+    ],
+)
+def test_a_breach_in_what_was_seen_is_told(
+    tmp_path: Path, seen: tuple[tuple[str, str | None], ...], breach: str
+) -> None:
+    assert any(breach in told for told in breaches(_history(*seen), _store(tmp_path, "")))
