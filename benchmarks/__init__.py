@@ -1,0 +1,1 @@
+"""What Emissary costs, measured on this machine. `python -m benchmarks --help` says what there is."""
