@@ -21,6 +21,7 @@ from emissary.telemetry.metrics import Metrics
 __all__ = ["LaneRun", "Tools"]
 
 _STORE_REST = timedelta(seconds=10)
+_STRANGER_REST = timedelta(minutes=1)
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +64,8 @@ class LaneRun:
 
     def lose(self) -> None:
         """The lane is in other hands: end at once, and write nothing."""
+        if self._lost:
+            return  # a second cancel would disturb the cleaning up after the first
         self._lost = True
         for server in self._servers:
             server.cancel()
@@ -112,7 +115,11 @@ class LaneRun:
             self._asked_gap = advice.gap
 
     async def _handle(self, work: Work) -> Verdict:
-        handler = self._tools.handlers[work.item.kind]
+        handler = self._tools.handlers.get(work.item.kind)
+        if handler is None:
+            # A newer Emissary on the same store may have accepted it; that one, or this one upgraded, will do it.
+            log.error("nobody here does this kind of work", job=work.item.job, kind=work.item.kind)
+            return Retry(self._tools.clock.now() + _STRANGER_REST)
         try:
             return await handler.handle(work, self._pace.turn)
         except Exception as error:  # the worker's boundary: a handler's bug ends its job, not the worker

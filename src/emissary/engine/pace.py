@@ -20,7 +20,7 @@ class LanePace:
         self._clock = clock
         self._places = asyncio.Semaphore(pace.concurrency)
         self._order = asyncio.Lock()
-        self._next = clock.monotonic()
+        self._used_at: float | None = None
         self._rest_until: datetime | None = None
         self._reason = Reason.GAP
 
@@ -29,13 +29,13 @@ class LanePace:
         """Wait for the next polite moment; the lane is used inside."""
         async with self._places:
             async with self._order:
-                while (wait := self._next - self._clock.monotonic()) > 0:
+                while (wait := max(self._gap_left(), self._rest_left())) > 0:
                     await self._clock.sleep(wait)
-                self._next = self._clock.monotonic() + self._gap.total_seconds()
+                self._used_at = self._clock.monotonic()
             try:
                 yield
             finally:
-                self._next = self._clock.monotonic() + self._gap.total_seconds()
+                self._used_at = self._clock.monotonic()
 
     def heed(self, advice: LaneAdvice) -> None:
         """A site may ask for more patience than we plan, never for less."""
@@ -47,11 +47,22 @@ class LanePace:
     @property
     def must_rest(self) -> bool:
         """Whether the thing behind the lane asked to be left alone for a while."""
-        return self._rest_until is not None and self._rest_until > self._clock.now()
+        return self._rest_left() > 0
 
     def rest(self) -> tuple[datetime, Reason]:
         """Until when the lane rests once it is let go, and why."""
-        gap_ends = self._clock.now() + timedelta(seconds=max(self._next - self._clock.monotonic(), 0))
+        gap_ends = self._clock.now() + timedelta(seconds=self._gap_left())
         if self._rest_until is not None and self._rest_until > gap_ends:
             return self._rest_until, self._reason
         return gap_ends, Reason.GAP
+
+    def _gap_left(self) -> float:
+        """Measured with the gap of this moment: a longer one holds from the end of the visit that learned of it."""
+        if self._used_at is None:
+            return 0.0
+        return max(self._used_at + self._gap.total_seconds() - self._clock.monotonic(), 0.0)
+
+    def _rest_left(self) -> float:
+        if self._rest_until is None:
+            return 0.0
+        return max((self._rest_until - self._clock.now()).total_seconds(), 0.0)

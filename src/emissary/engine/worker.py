@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 
 import structlog
 
@@ -82,7 +83,11 @@ class Worker:
             async with asyncio.TaskGroup() as group:
                 settling = group.create_task(self._tools.settler.run())
                 async with self._bus.listen(LANES_TOPIC) as ears:
-                    chores = [group.create_task(self._listen(ears)), group.create_task(self._keep_leases())]
+                    chores = [
+                        group.create_task(self._listen(ears)),
+                        group.create_task(self._keep_leases()),
+                        group.create_task(self._watch_leases()),
+                    ]
                     await self._claim_until_stopped(group)
                     await self._finish()
                 for chore in chores:
@@ -127,7 +132,11 @@ class Worker:
         return min(max(until_next, 0.001), self._limits.poll.total_seconds())
 
     def _hold(self, lease: Lease, began: float, group: asyncio.TaskGroup) -> None:
+        if (outlived := self._held.get(lease.grip.lane)) is not None:
+            self._lose(outlived)  # the lease ran out unnoticed, as it does when the whole machine pauses
         run = LaneRun(lease, self._pace, self._tools)
+        if self._stopping:
+            run.stop()  # the claim was under way when the word came
         task = group.create_task(self._serve(run))
         self._held[lease.grip.lane] = _Held(run, task, self._good_until(began))
         self._tools.metrics.lanes_held.set(len(self._held))
@@ -136,7 +145,9 @@ class Worker:
         try:
             await run.run()
         finally:
-            del self._held[run.grip.lane]
+            held = self._held.get(run.grip.lane)
+            if held is not None and held.run is run:
+                del self._held[run.grip.lane]
             self._tools.metrics.lanes_held.set(len(self._held))
             self._bell.set()
 
@@ -173,15 +184,26 @@ class Worker:
             lost = await self._lanes.renew([each.run.grip for each in held], self._clock.now() + self._limits.lease)
         except StoreUnavailable as error:
             log.warning("leases could not be renewed", reason=error.detail)
-            lost = frozenset(each.run.grip.lane for each in held if began >= each.good_until)
-        else:
-            for each in held:
-                each.good_until = self._good_until(began)
+            return
         for each in held:
             if each.run.grip.lane in lost:
-                self._tools.metrics.leases_lost.inc()
-                log.warning("lease lost", lane=each.run.grip.lane)
-                each.run.lose()
+                self._lose(each)
+            else:
+                each.good_until = self._good_until(began)
+
+    async def _watch_leases(self) -> None:
+        """A chore of its own: a renewal that hangs must not keep a lane in use either."""
+        while True:
+            await self._clock.sleep(self._limits.lease.total_seconds() / 20)
+            for each in list(self._held.values()):
+                if self._clock.monotonic() >= each.good_until:
+                    self._lose(each)
+
+    def _lose(self, held: _Held) -> None:
+        self._tools.metrics.leases_lost.inc()
+        log.warning("lease lost", lane=held.run.grip.lane)
+        held.good_until = inf
+        held.run.lose()
 
     def _good_until(self, began: float) -> float:
         return began + 0.7 * self._limits.lease.total_seconds()

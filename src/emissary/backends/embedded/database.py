@@ -43,8 +43,10 @@ class _Task:
 class _Desk:
     """A thread with a connection of its own and a queue before it."""
 
-    def __init__(self, path: Path, name: str, run: Callable[[sqlite3.Connection, list[_Task]], None]) -> None:
-        self._path = path
+    def __init__(
+        self, connection: sqlite3.Connection, name: str, run: Callable[[sqlite3.Connection, list[_Task]], None]
+    ) -> None:
+        self._connection = connection
         self._run = run
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Task] = deque()
@@ -68,7 +70,6 @@ class _Desk:
         await asyncio.to_thread(self._thread.join)
 
     def _serve(self) -> None:
-        connection = connect(self._path)
         while True:
             self._bell.acquire()
             if not self._waiting:
@@ -76,12 +77,12 @@ class _Desk:
                     break
                 continue  # the task this ring was for has gone with an earlier commit
             tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST_IN_ONE_COMMIT))]
-            self._run(connection, tasks)
+            self._run(self._connection, tasks)
             try:
                 self._loop.call_soon_threadsafe(_tell, tasks)
             except RuntimeError:
                 break  # the loop is gone, and with it everyone who waited
-        connection.close()
+        self._connection.close()
 
 
 def _read_each(connection: sqlite3.Connection, tasks: list[_Task]) -> None:
@@ -134,16 +135,19 @@ def _tell(tasks: list[_Task]) -> None:
 class Database:
     """The file, its writer and its reader. Nothing here ever blocks the event loop."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
         self.path = path
-        self._writer = _Desk(path, "emissary-writer", _commit_together)
-        self._reader = _Desk(path, "emissary-reader", _read_each)
+        self._writer = _Desk(writer, "emissary-writer", _commit_together)
+        self._reader = _Desk(reader, "emissary-reader", _read_each)
 
     @classmethod
     async def open(cls, path: Path) -> Self:
         """Open the file, create it if need be, and bring its schema up to date."""
-        await asyncio.to_thread(_migrate, path)
-        return cls(path)
+        try:
+            writer, reader = await asyncio.to_thread(_open, path)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"{path} cannot be opened as a database: {error}") from error
+        return cls(path, writer, reader)
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work in a transaction; when this returns, it has been committed and synced."""
@@ -161,34 +165,42 @@ class Database:
 def connect(path: Path) -> sqlite3.Connection:
     """A connection as durable as SQLite knows: WAL, with an fsync before every commit returns."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute("PRAGMA busy_timeout = 10000")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA cache_size = -32000")
-    connection.execute("PRAGMA temp_store = MEMORY")
+    try:
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -32000")
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
-def _migrate(path: Path) -> None:
-    """Run the numbered scripts that this file has not seen, each in a transaction of its own."""
+def _open(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """Two connections to the file, the schema of which is up to date."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    writer = connect(path)
     try:
-        connection = connect(path)
-    except sqlite3.Error as error:
-        raise StoreUnavailable(f"{path} cannot be opened as a database: {error}") from error
-    try:
-        connection.execute("BEGIN EXCLUSIVE")
-        seen = connection.execute("PRAGMA user_version").fetchone()[0]
-        scripts = _scripts()
-        if seen > len(scripts):
-            raise StoreUnavailable(f"{path} was written by a newer Emissary (schema {seen}); please upgrade")
-        for number, script in enumerate(scripts[seen:], start=seen + 1):
-            for statement in _statements(script):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number}")
-        connection.execute("COMMIT")
-    finally:
-        connection.close()
+        _migrate(writer, path)
+        return writer, connect(path)
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Run the numbered scripts that this file has not seen, all of them or none."""
+    connection.execute("BEGIN EXCLUSIVE")
+    seen = connection.execute("PRAGMA user_version").fetchone()[0]
+    scripts = _scripts()
+    if seen > len(scripts):
+        raise StoreUnavailable(f"{path} was written by a newer Emissary (schema {seen}); please upgrade")
+    for number, script in enumerate(scripts[seen:], start=seen + 1):
+        for statement in _statements(script):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
+    connection.execute("COMMIT")
 
 
 def _scripts() -> list[str]:

@@ -28,6 +28,7 @@ __all__ = ["SqliteLanes"]
 
 _encode = msgspec.json.Encoder().encode
 _ROWS_AT_ONCE = 64
+_ALMOST_A_MILLISECOND = timedelta(microseconds=999)
 
 
 class _ItemRow(msgspec.Struct, array_like=True):
@@ -230,10 +231,16 @@ def _move(connection: sqlite3.Connection, settlements: list[Settlement], now: da
 
 
 def _release(connection: sqlite3.Connection, releases: Sequence[Release], now: datetime) -> None:
-    rows = [(r.grip.lane, r.grip.fence, to_ms(r.rest_until), r.reason, _gap_ms(r)) for r in releases]
+    rows = [(r.grip.lane, r.grip.fence, _rest_ms(r, now), r.reason, _gap_ms(r)) for r in releases]
     connection.execute(sql.RELEASE_LANES, {"releases": _json(rows)})
     keys = _json([release.grip.lane for release in releases])
     connection.execute(sql.PLACE_LANES, {"keys": keys, "now": to_ms(now)})
+
+
+def _rest_ms(release: Release, now: datetime) -> int:
+    """Moments are kept rounded down; a rest is rounded up, since it may be longer than asked and never shorter."""
+    over = release.rest_until <= now
+    return to_ms(release.rest_until if over else release.rest_until + _ALMOST_A_MILLISECOND)
 
 
 def _gap_ms(release: Release) -> int | None:

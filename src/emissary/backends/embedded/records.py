@@ -27,7 +27,8 @@ _PLACE_IN_LINE = """
 SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before,
     items.taken > 0 AND items.taken = lanes.fence AND lanes.holder IS NOT NULL,
     (SELECT count(*) FROM (
-        SELECT 1 FROM items AS before WHERE before.lane = items.lane AND before.rank < items.rank LIMIT 10000))
+        SELECT 1 FROM items AS before
+        WHERE before.lane = items.lane AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000))
 FROM items JOIN lanes ON lanes.id = items.lane WHERE items.job = ?
 """
 
@@ -94,7 +95,9 @@ def _read_place(connection: sqlite3.Connection, job: JobId, now: datetime) -> Wh
     if in_hand:
         return None
     lane = LaneKey(key)
-    if not_before > max(ready_at, to_ms(now)):
+    # The time of a leased lane is its lease's end, and that is nothing an item has to wait for.
+    rested_at = 0 if reason == "leased" else ready_at
+    if not_before > max(rested_at, to_ms(now)):
         return WhyWaiting(lane, "back_off", from_ms(not_before), ahead)
     if state == "waiting" and reason != "leased":
         return WhyWaiting(lane, reason or "gap", from_ms(ready_at), ahead)

@@ -38,7 +38,11 @@ class LockedWorkers:
     def _lock(self, worker: WorkerId) -> IO[bytes]:
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._path(worker).open("wb")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
         return file
 
     def _lives(self, worker: WorkerId) -> bool:

@@ -1,0 +1,82 @@
+"""Stores that fail when they are told to."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import JobId, WorkerId
+from emissary.model.jobs import NewJob
+from emissary.model.lanes import Claimed, Grip, LaneKey, Report, Taken
+from emissary.ports.blobs import Blobs
+from emissary.ports.lanes import Lanes
+
+__all__ = ["ShakyBlobs", "ShakyLanes"]
+
+
+class ShakyLanes:
+    """Keeps the promise of `ports.lanes.Lanes` as its store does; while `down` or not `open`, nothing reaches that."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self.open = asyncio.Event()  # cleared, calls hang until it is set
+        self.open.set()
+        self.down = False
+        self.waiting = 0
+
+    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> None:
+        await (await self._reach()).submit(jobs, now)
+
+    async def claim(self, worker: WorkerId, until: datetime, now: datetime, *, lanes: int, items: int) -> Claimed:
+        return await (await self._reach()).claim(worker, until, now, lanes=lanes, items=items)
+
+    async def take(self, grips: Sequence[Grip], items: int, now: datetime) -> Taken:
+        return await (await self._reach()).take(grips, items, now)
+
+    async def renew(self, grips: Sequence[Grip], until: datetime) -> frozenset[LaneKey]:
+        return await (await self._reach()).renew(grips, until)
+
+    async def settle(self, report: Report, now: datetime) -> frozenset[JobId]:
+        return await (await self._reach()).settle(report, now)
+
+    async def wake(self, now: datetime) -> int:
+        return await (await self._reach()).wake(now)
+
+    async def forsake(self, workers: Sequence[WorkerId], rest_until: datetime) -> int:
+        return await (await self._reach()).forsake(workers, rest_until)
+
+    async def cancel(self, jobs: Sequence[JobId], now: datetime) -> frozenset[JobId]:
+        return await (await self._reach()).cancel(jobs, now)
+
+    async def _reach(self) -> Lanes:
+        self.waiting += 1
+        await self.open.wait()
+        self.waiting -= 1
+        if self.down:
+            raise StoreUnavailable("the store is down, as the test asked")
+        return self._lanes
+
+
+class ShakyBlobs:
+    """Keeps the promise of `ports.blobs.Blobs` as its store does; while `down`, nothing reaches that store."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+        self.down = False
+
+    async def put(self, name: str, body: bytes) -> None:
+        await self._reach().put(name, body)
+
+    async def get(self, name: str) -> bytes | None:
+        return await self._reach().get(name)
+
+    async def delete(self, name: str) -> None:
+        await self._reach().delete(name)
+
+    async def names(self, prefix: str) -> list[str]:
+        return await self._reach().names(prefix)
+
+    def _reach(self) -> Blobs:
+        if self.down:
+            raise StoreUnavailable("the object store is down, as the test asked")
+        return self._blobs

@@ -1,0 +1,195 @@
+"""The promises of `ports.records`: what is known of jobs, accounts, house rules and workers."""
+
+import pytest
+from making import (
+    ACCOUNT,
+    ANN,
+    BOB,
+    LEASE_SECONDS,
+    A,
+    at,
+    claim,
+    done,
+    hold,
+    job,
+    lease_one,
+    onward,
+    release,
+    retry,
+    settle,
+)
+from openers import Backend
+
+from emissary.model.accounts import Account, ApiKey, digest_of
+from emissary.model.ids import AccountId, JobId, KeyId
+from emissary.model.jobs import JobState
+from emissary.model.robots import RobotsFile
+from emissary.ports.lanes import Lanes
+from emissary.ports.records import JobRecords
+
+pytestmark = pytest.mark.anyio
+
+# Jobs
+
+
+async def test_a_job_that_nobody_submitted_is_not_known(jobs: JobRecords) -> None:
+    assert await jobs.job(JobId("job_nobody"), at(0)) is None
+    assert await jobs.why_waiting(JobId("job_nobody"), at(0)) is None
+
+
+async def test_a_job_is_shown_as_it_was_asked_for(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    await lanes.submit([asked], at(0))
+    found = await jobs.job(asked.id, at(1))
+    assert found is not None
+    assert (found.id, found.account, found.kind) == (asked.id, ACCOUNT, asked.kind)
+    assert (found.lane, found.order, found.failures) == (A, asked.order, 0)
+    assert (found.state, found.created_at) == (JobState.WAITING, at(0))
+    assert (found.started_at, found.finished_at, found.result) == (None, None, None)
+
+
+async def test_a_job_is_active_while_it_is_in_the_hands_of_its_lanes_holder(lanes: Lanes, jobs: JobRecords) -> None:
+    taken, behind = job(), job()
+    await lanes.submit([taken, behind], at(0))
+    lease = await lease_one(lanes, items=1)
+    assert await states(jobs, taken.id, behind.id, seconds=1) == [JobState.ACTIVE, JobState.WAITING]
+    await settle(lanes, release(lease.grip))
+    assert await states(jobs, taken.id, behind.id, seconds=1) == [JobState.WAITING, JobState.WAITING]
+    await lease_one(lanes, BOB, seconds=1, items=2)
+    await lanes.wake(at(2 * LEASE_SECONDS))
+    assert await states(jobs, taken.id, behind.id, seconds=1) == [JobState.WAITING, JobState.WAITING]
+
+
+async def test_a_job_is_delayed_until_it_is_to_be_tried_again(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    lease = await hold(lanes, asked)
+    await settle(lanes, retry(lease.grip, lease.items[0], 30))
+    assert await states(jobs, asked.id, seconds=29) == [JobState.DELAYED]
+    assert await states(jobs, asked.id, seconds=30) == [JobState.WAITING]
+    found = await jobs.job(asked.id, at(30))
+    assert found is not None
+    assert found.failures == 1
+
+
+async def test_the_depth_counts_jobs_that_have_not_ended(lanes: Lanes, jobs: JobRecords) -> None:
+    assert await jobs.depth() == 0
+    asked = [job() for _ in range(4)]
+    lease = await hold(lanes, *asked)
+    moves, waits, ends, _ = lease.items
+    told = [onward(lease.grip, moves, A), retry(lease.grip, waits, 30), done(lease.grip, ends)]
+    await settle(lanes, *told)
+    assert await jobs.depth() == 3
+    await lanes.cancel([waits.job], at(2))
+    assert await jobs.depth() == 2
+
+
+async def test_a_job_that_started_or_ended_does_not_wait(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    lease = await hold(lanes, asked)
+    assert await jobs.why_waiting(asked.id, at(1)) is None
+    await settle(lanes, done(lease.grip, lease.items[0]))
+    assert await jobs.why_waiting(asked.id, at(1)) is None
+
+
+async def test_a_job_waits_in_line_behind_those_before_it(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = [job() for _ in range(3)]
+    await lanes.submit(asked, at(0))
+    waits = [await jobs.why_waiting(each.id, at(1)) for each in asked]
+    assert [(why.reason, why.ahead) for why in waits if why] == [("in_line", 0), ("in_line", 1), ("in_line", 2)]
+    await claim(lanes, items=1)
+    why = await jobs.why_waiting(asked[2].id, at(1))
+    assert why is not None
+    assert (why.lane, why.reason, why.until) == (A, "in_line", None)
+
+
+async def test_a_job_waits_for_the_rest_of_its_lane(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    lease = await hold(lanes, asked)
+    await settle(lanes, release(lease.grip, rest=10))
+    why = await jobs.why_waiting(asked.id, at(2))
+    assert why is not None
+    assert (why.reason, why.until) == ("gap", at(10))
+
+
+async def test_a_job_that_backs_off_says_so_even_while_its_lane_is_held(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    lease = await hold(lanes, asked)
+    await settle(lanes, retry(lease.grip, lease.items[0], 30))
+    why = await jobs.why_waiting(asked.id, at(2))
+    assert why is not None
+    assert (why.reason, why.until) == ("back_off", at(30))
+
+
+async def states(jobs: JobRecords, *asked: JobId, seconds: float) -> list[JobState]:
+    found = [await jobs.job(each, at(seconds)) for each in asked]
+    return [each.state for each in found if each is not None]
+
+
+# Accounts
+
+
+async def test_a_key_opens_its_account_and_no_other(backend: Backend) -> None:
+    accounts = backend.accounts
+    one, two = Account(AccountId("acc_1"), "one", at(0)), Account(AccountId("acc_2"), "two", at(0))
+    assert not await accounts.has_keys()
+    for number, account in enumerate((one, two)):
+        await accounts.open_account(account)
+        await accounts.add_key(ApiKey(KeyId(f"key_{number}"), account.id, digest_of(account.name), at(0)))
+    assert await accounts.has_keys()
+    assert await accounts.account_by_key(digest_of("one")) == one.id
+    assert await accounts.account_by_key(digest_of("two")) == two.id
+    assert await accounts.account_by_key(digest_of("three")) is None
+
+
+async def test_opening_an_account_or_adding_a_key_again_changes_nothing(backend: Backend) -> None:
+    accounts = backend.accounts
+    for name in ("one", "renamed"):
+        await accounts.open_account(Account(AccountId("acc_1"), name, at(0)))
+    await accounts.open_account(Account(AccountId("acc_2"), "two", at(0)))
+    await accounts.add_key(ApiKey(KeyId("key_1"), AccountId("acc_1"), digest_of("secret"), at(0)))
+    await accounts.add_key(ApiKey(KeyId("key_2"), AccountId("acc_2"), digest_of("secret"), at(0)))
+    assert await accounts.account_by_key(digest_of("secret")) == "acc_1"
+
+
+# House rules
+
+
+async def test_the_rules_of_an_origin_are_kept_byte_for_byte(backend: Backend) -> None:
+    origin, file = "https://a.example", RobotsFile(200, b"User-agent: *\r\nDisallow: /\xff\x00", at(1.5))
+    assert await backend.rules.rules_of(origin) is None
+    await backend.rules.keep_rules(origin, file)
+    assert await backend.rules.rules_of(origin) == file
+    assert await backend.rules.rules_of("http://a.example") is None
+
+
+async def test_newer_rules_take_the_place_of_older_ones_for_all_workers(backend: Backend, neighbour: Backend) -> None:
+    origin, newer = "https://a.example", RobotsFile(None, b"", at(2))
+    await backend.rules.keep_rules(origin, RobotsFile(200, b"old", at(1)))
+    await backend.rules.keep_rules(origin, newer)
+    assert await neighbour.rules.rules_of(origin) == newer
+
+
+# Workers
+
+
+async def test_an_enlisted_worker_is_not_among_the_dead(backend: Backend, neighbour: Backend) -> None:
+    await backend.workers.enlist(ANN)
+    await hold(backend.lanes, job(), worker=ANN)
+    assert await backend.workers.dead() == []
+    assert await neighbour.workers.dead() == []
+    await backend.workers.leave(ANN)
+
+
+async def test_a_worker_that_left_with_lanes_in_hand_is_among_the_dead(backend: Backend, neighbour: Backend) -> None:
+    await backend.workers.enlist(ANN)
+    lease = await hold(backend.lanes, job(), worker=ANN)
+    await backend.workers.leave(ANN)
+    assert await neighbour.workers.dead() == [ANN]
+    await settle(backend.lanes, release(lease.grip))
+    assert await neighbour.workers.dead() == []
+
+
+async def test_a_worker_that_holds_nothing_is_of_no_concern(backend: Backend) -> None:
+    await backend.workers.enlist(ANN)
+    await backend.workers.leave(ANN)
+    assert await backend.workers.dead() == []
