@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import batch, lanes, latency, machine, signing, start
+from benchmarks import batch, lanes, latency, machine, polite, signing, start
 from benchmarks.report import Report, Say
 
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -37,6 +37,7 @@ def _extract(*, short: bool) -> Report:
 
 _BENCHMARKS: dict[str, Callable[..., Report]] = {
     "batch": batch.run,
+    "polite": polite.run,
     "latency": latency.run,
     "start": start.run,
     "lanes": lanes.run,

@@ -33,10 +33,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a contender is given: pages by their addresses, and an empty folder of its own."""
+    """What a contender is given: pages by their addresses, an empty folder of its own, and seconds between two pages."""
 
     urls: Sequence[str]
     folder: Path
+    gap: float = 0.0  # on each host, of which a contender asks for one page at a time
 
 
 class Meter:
@@ -53,7 +54,7 @@ class Meter:
 
 def run_contender(contender: Sequence[str], task: Task) -> Cost:
     """Run a contender's module with its arguments to its end; what it says on standard error is let through."""
-    given = json.dumps({"urls": list(task.urls), "folder": str(task.folder)})
+    given = json.dumps({"urls": list(task.urls), "folder": str(task.folder), "gap": task.gap})
     command = [sys.executable, "-m", *contender]
     ran = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True)
     return Cost(**json.loads(ran.stdout.splitlines()[-1]))
@@ -62,7 +63,7 @@ def run_contender(contender: Sequence[str], task: Task) -> Cost:
 def play(work: Callable[[Task], Cost]) -> None:
     """A contender's side of `run_contender`."""
     given = json.load(sys.stdin)
-    print(json.dumps(asdict(work(Task(given["urls"], Path(given["folder"]))))))
+    print(json.dumps(asdict(work(Task(given["urls"], Path(given["folder"]), given["gap"])))))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

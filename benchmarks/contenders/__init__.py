@@ -1,1 +1,1 @@
-"""Those who do the same work in the batch benchmark, each in a process of its own."""
+"""Those who do the same work in the batch and polite benchmarks, each in a process of its own."""

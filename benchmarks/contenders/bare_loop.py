@@ -56,11 +56,13 @@ def _extract(url: str, body: bytes) -> _Row:
     return url, title, brand, float(price or 0), availability, sku, float(rating or 0)
 
 
-async def _read_host(session: aiohttp.ClientSession, urls: list[str], store: _Store) -> None:
+async def _read_host(session: aiohttp.ClientSession, urls: list[str], store: _Store, gap: float) -> None:
     for url in urls:
         async with session.get(url) as answer:
             body = await answer.read()
         await store.keep(_extract(url, body))
+        if gap:
+            await asyncio.sleep(gap)
 
 
 async def _read_all(task: Task) -> Cost:
@@ -70,7 +72,7 @@ async def _read_all(task: Task) -> Cost:
     meter, store = Meter(), _Store(task.folder / "items.db")
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session, asyncio.TaskGroup() as group:
         for urls in by_host.values():
-            group.create_task(_read_host(session, urls, store))
+            group.create_task(_read_host(session, urls, store, task.gap))
     await store.flush()
     store.close()
     return meter.read(len(task.urls))

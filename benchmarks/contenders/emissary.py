@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 async def _read_all(task: Task) -> Cost:
     settings = Settings(
         data_dir=task.folder,
-        host_gap=0,
+        host_gap=task.gap,
         host_concurrency=1,
         worker_lanes=100,
         allow_networks=("127.0.0.0/8",),

@@ -29,12 +29,13 @@ class _Spider(scrapy.Spider):
         yield {"url": response.url, **item, "price": float(item["price"]), "rating": float(item["rating"])}
 
 
-def _settings(feed: Path) -> dict[str, Any]:
+def _settings(feed: Path, gap: float) -> dict[str, Any]:
     return {
         "ROBOTSTXT_OBEY": True,
         "CONCURRENT_REQUESTS": 100,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOAD_DELAY": 0,
+        "DOWNLOAD_DELAY": gap,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
         "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
         "ASYNCIO_EVENT_LOOP": "uvloop.Loop" if "--uvloop" in sys.argv else None,
         "COOKIES_ENABLED": False,
@@ -47,7 +48,7 @@ def _settings(feed: Path) -> dict[str, Any]:
 def _run(task: Task) -> Cost:
     feed = task.folder / "items.jsonl"
     meter = Meter()
-    process = CrawlerProcess(_settings(feed))
+    process = CrawlerProcess(_settings(feed, task.gap))
     process.crawl(_Spider, urls=task.urls)
     process.start()
     cost = meter.read(len(task.urls))

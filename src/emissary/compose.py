@@ -1,18 +1,27 @@
 """The composition root: settings become an app. The only module that names a backend or an adapter."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from emissary import __version__
 from emissary.adapters.clock import SystemChance, SystemClock
 from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.vault import FileVault
 from emissary.api.services import PartHealth, Services
 from emissary.backends.embedded.blobs import FileBlobs
 from emissary.backends.embedded.bus import LocalBus
+from emissary.backends.embedded.captures import FileCaptures, Scribe
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.lanes import SqliteLanes
+from emissary.backends.embedded.reading_records import (
+    SqlitePageCache,
+    SqliteSecrets,
+    SqliteSessions,
+    SqliteSiteOwners,
+)
 from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules, SqliteJobRecords
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.engine.delivery import DELIVER, DeliveryHandler
@@ -25,15 +34,24 @@ from emissary.model.accounts import Account, ApiKey, digest_of, spell_key
 from emissary.model.errors import SettingsError, StoreUnavailable
 from emissary.model.ids import AccountId, KeyId, WorkerId, ulid
 from emissary.model.jobs import Kind
-from emissary.model.lanes import Pace
+from emissary.model.lanes import LaneKey, Pace
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.web import Web
-from emissary.products.scrape import ScrapeHandler, Scrapes
+from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
+from emissary.products.scrape.memory import Memory
 from emissary.products.scrape.order import SCRAPE_HTTP
+from emissary.reading.credentials import Credentials
+from emissary.reading.egress import EgressPool, EgressWeb, Strategy
+from emissary.reading.egress_list import read_proxies
 from emissary.reading.guard import Guard
 from emissary.reading.house_rules import HouseRulesBook
-from emissary.reading.identity import Identity
+from emissary.reading.identity import PRODUCT_TOKEN, Identity
+from emissary.reading.owners import OwnersBook
+from emissary.reading.sessions import SessionBook
+from emissary.reading.upkeep import Stores, Upkeep
+from emissary.reading.urls import parse
 from emissary.reading.visit import Visitor
+from emissary.reading.warc import exchange_records, segment_start
 from emissary.settings import Settings
 from emissary.telemetry.metrics import Metrics
 
@@ -41,6 +59,7 @@ __all__ = ["LOCAL_ACCOUNT", "App", "first_key", "open_app", "the_clock"]
 
 LOCAL_ACCOUNT = AccountId("acc_local")
 _ITEMS_PER_TAKE = 20
+_JITTER = 0.03
 _LOW_DISK_BYTES = 500 * 1024 * 1024
 
 
@@ -52,39 +71,87 @@ class App:
     services: Services
     worker: Worker
     chance: Chance
+    upkeep: Upkeep
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The embedded backend, opened."""
+
+    database: Database
+    blobs: FileBlobs
+    captures: FileCaptures
+    vault: FileVault
+    workers: LockedWorkers
+    worker: WorkerId
 
 
 @asynccontextmanager
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """Open the store, bring it up to date, and put the parts together; everything is closed again at the end."""
     _check(settings)
-    clock = SystemClock()
-    identity = Identity(__version__, settings.contact)
+    clock, chance = SystemClock(), SystemChance()
+    credentials = _credentials(settings, clock)
+    pool = EgressPool(read_proxies(settings.egress), Strategy(settings.egress_strategy))
     guard = Guard(settings.allow_networks)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = await Database.open(settings.data_dir / "emissary.db")
+    async with (
+        _open_store(settings, clock, chance) as store,
+        AiohttpWeb(permits=guard.permits, present=credentials.present, clock=clock) as web,
+    ):
+        await credentials.load(SqliteSecrets(store.database), store.vault, chance)
+        yield _assemble(settings, store, EgressWeb(web, pool, clock), credentials)
+
+
+@asynccontextmanager
+async def _open_store(settings: Settings, clock: Clock, chance: Chance) -> AsyncIterator[_Store]:
+    folder = settings.data_dir
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    worker = WorkerId(f"wrk_{ulid(clock.now(), chance.draw(10))}")
+    vault = FileVault.at(folder / "master.key")
+    database = await Database.open(folder / "emissary.db")
+    software = f"{PRODUCT_TOKEN}/{__version__}"
+    scribe = Scribe(
+        lambda name, at: segment_start(software, name, at, chance.draw(16)),
+        lambda exchange: exchange_records(exchange, chance.draw(48)),
+    )
+    captures = FileCaptures(folder / "captures", worker, scribe)
     try:
-        async with AiohttpWeb(permits=guard.permits, present=identity.headers(), clock=clock) as web:
-            yield _assemble(settings, database, web, identity)
+        workers = LockedWorkers(database, folder / "workers")
+        yield _Store(database, FileBlobs(folder / "objects"), captures, vault, workers, worker)
     finally:
+        await captures.close()
         await database.close()
 
 
-def _assemble(settings: Settings, database: Database, web: Web, identity: Identity) -> App:
+def _credentials(settings: Settings, clock: Clock) -> Credentials:
+    identity = Identity(__version__, settings.contact, settings.agent_email)
+    agent = None if settings.agent_url is None else parse(str(settings.agent_url))
+    return Credentials(identity, agent, settings.signature_form, clock=clock)
+
+
+def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credentials) -> App:
     clock, chance, metrics = SystemClock(), SystemChance(), Metrics()
-    bus, blobs = LocalBus(), FileBlobs(settings.data_dir / "objects")
-    lanes = SqliteLanes(database)
-    jobs = Jobs(lanes, SqliteJobRecords(database), blobs, bus=bus, clock=clock, metrics=metrics)
-    visitor = Visitor(web, HouseRulesBook(web, SqliteHouseRules(database), clock), clock)
-    handlers: dict[Kind, Handler] = {
-        SCRAPE_HTTP: ScrapeHandler(visitor, identity, clock=clock, chance=chance, metrics=metrics),
-        DELIVER: DeliveryHandler(web, clock),
-    }
+    database, bus, lanes = store.database, LocalBus(), SqliteLanes(store.database)
+    jobs = Jobs(lanes, SqliteJobRecords(database), store.blobs, bus=bus, clock=clock, metrics=metrics)
+    owners = OwnersBook(SqliteSiteOwners(database), clock)
+    rules = HouseRulesBook(web, SqliteHouseRules(database), clock, owners)
+    cache, sessions = SqlitePageCache(database), SqliteSessions(database)
+    scraping = ScrapeTools(
+        visitor=Visitor(web, rules, clock),
+        credentials=credentials,
+        memory=Memory(cache, store.captures if settings.captures else None, clock),
+        sessions=SessionBook(sessions, store.vault, clock),
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+    )
+    handlers: dict[Kind, Handler] = {SCRAPE_HTTP: ScrapeHandler(scraping), DELIVER: DeliveryHandler(web, clock)}
+    settler = Settler(lanes, bus, clock, metrics)
     worker = Worker(
-        WorkerId(f"wrk_{ulid(clock.now(), chance.draw(10))}"),
-        Ground(lanes, bus, LockedWorkers(database, settings.data_dir / "workers")),
-        Tools(handlers, Settler(lanes, bus, clock, metrics), blobs, clock, metrics, _ITEMS_PER_TAKE),
-        pace=Pace(settings.gap, settings.host_concurrency),
+        store.worker,
+        Ground(lanes, bus, store.workers),
+        Tools(handlers, settler, store.blobs, clock, metrics, _ITEMS_PER_TAKE, _jitter(chance)),
+        pace=lambda lane: owners.pace_of(lane, _pace(settings, lane)),
         limits=WorkerLimits(lanes=settings.worker_lanes),
     )
     services = Services(
@@ -95,8 +162,22 @@ def _assemble(settings: Settings, database: Database, web: Web, identity: Identi
         metrics=metrics,
         clock=clock,
         health=_Health(settings, database).parts,
+        credentials=credentials,
+        owners=owners,
+        gap=settings.gap,
     )
-    return App(settings, services, worker, chance)
+    secrets = SqliteSecrets(database)
+    stores = Stores(owners, credentials, secrets, store.vault, cache, sessions, store.captures)
+    return App(settings, services, worker, chance, Upkeep(stores, clock, chance))
+
+
+def _jitter(chance: Chance) -> Callable[[], float]:
+    return lambda: chance.draw(1)[0] / 255 * _JITTER
+
+
+def _pace(settings: Settings, lane: LaneKey) -> Pace:
+    """Hosts are asked at the pace of the settings; a webhook's receiver wants its events as they come."""
+    return Pace(settings.gap, settings.host_concurrency) if lane.startswith("host:") else Pace(timedelta())
 
 
 def _check(settings: Settings) -> None:

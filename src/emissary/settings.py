@@ -39,6 +39,17 @@ class Settings(BaseSettings):
     agent_url: AnyHttpUrl | None = Field(
         None, description="Your public address, named in the User-Agent so that a site's owner can reach you."
     )
+    agent_email: str | None = Field(None, description="An address for site owners to write to, sent as `From`.")
+    signature_form: Literal["current", "pre-01"] = Field(
+        "current", description="How Signature-Agent is written; `pre-01` is for older verifiers."
+    )
+    egress: tuple[dict[str, Any], ...] = Field(
+        (), description="Proxies to leave by, as a list of objects with `url`, `name`, `provider`, `region`, `labels`."
+    )
+    egress_strategy: Literal["round_robin", "least_loaded"] = Field(
+        "round_robin", description="Which proxy is taken next."
+    )
+    captures: bool = Field(True, description="Keep every exchange in hourly WARC segments, for a day.")
     host_gap: float = Field(1.0, ge=0, le=3600, description="Seconds between two requests to one host, at least.")
     host_concurrency: int = Field(1, ge=1, le=16, description="Requests to one host at the same time, at most.")
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")

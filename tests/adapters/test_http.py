@@ -1,5 +1,6 @@
 """One exchange over real HTTP, against the local web."""
 
+import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
 
@@ -120,8 +121,34 @@ async def test_each_way_of_failing_has_its_name(client: AiohttpWeb, local: TestW
     assert failure.code is code
 
 
+@pytest.mark.parametrize("path", ["/reset", "/cut", "/cut?framing=chunked"])
+async def test_a_site_that_breaks_off_is_not_asked_again(client: AiohttpWeb, local: TestWeb, path: str) -> None:
+    await _failure(client, _ask(local.url("trouble", path)))
+    assert len(local.seen) == 1
+
+
+async def test_a_kept_connection_that_the_site_has_closed_is_no_failure(client: AiohttpWeb) -> None:
+    """The site answers, keeps the connection, and closes it when the next request is on its way."""
+    answered = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal answered
+        await reader.readuntil(b"\r\n\r\n")
+        answered += 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        await reader.read(1)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for _ in range(2):
+            await _reply(client, url)
+    assert answered == 2
+
+
 async def test_a_port_where_nobody_listens_is_told(client: AiohttpWeb) -> None:
-    assert (await _failure(client, _ask("http://127.0.0.1:1/"))).code is Code.CONNECT
+    assert (await _failure(client, _ask("http://127.0.0.1:2/"))).code is Code.CONNECT
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0x7f.1", "2130706433", "127.1", "localhost", "[::ffff:7f00:1]"])

@@ -33,7 +33,8 @@ def raise_loopback() -> None:
 
 def main(folder: Path, examples: str) -> int:
     raise_loopback()
-    with Emissary(folder, {"EMISSARY_HOST_GAP": "0", "EMISSARY_API_KEY": _KEY}) as server:
+    settings = {"EMISSARY_HOST_GAP": "0", "EMISSARY_API_KEY": _KEY, "EMISSARY_AGENT_URL": "https://agent.example/"}
+    with Emissary(folder, settings) as server:
         done = subprocess.run(
             [
                 str(Path(sys.executable).with_name("schemathesis")),

@@ -75,7 +75,7 @@ def test_a_required_field_that_is_not_there_fails_the_job_and_is_named(server: E
 
 
 def test_the_receipt_says_who_asked_under_which_rule_and_what_came(server: Emissary, web: TestWebProcess) -> None:
-    receipt = server.scrape(web.url("shop", "/product/7"))["receipt"]
+    receipt = server.scrape(web.url("shop", "/product/4711"))["receipt"]
     assert receipt["id"].startswith("rec_")
     assert receipt["agent"].startswith(f"Emissary/{__version__} (+")
     assert receipt["robots"]["rule"] == "Allow: /"
@@ -84,7 +84,7 @@ def test_the_receipt_says_who_asked_under_which_rule_and_what_came(server: Emiss
     assert receipt["address"] == "127.0.0.1"
     assert receipt["bytes"] > 20_000
     assert len(receipt["sha256"]) == 64
-    assert receipt["etag"].startswith('"p7-')
+    assert receipt["etag"].startswith('"p4711-')
     assert receipt["timings"]["totalMs"] >= receipt["timings"]["firstByteMs"] > 0
     assert (receipt["engine"], receipt["egress"], receipt["cache"]) == ("http", "direct", "miss")
 

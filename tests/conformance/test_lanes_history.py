@@ -150,7 +150,9 @@ class LanesHistory(RuleBasedStateMachine):
     @rule(worker=st.sampled_from(WORKERS), rest=st.integers(0, 20))
     def forsake(self, worker: WorkerId, rest: int) -> None:
         held = [lane for lane in self.lanes.values() if lane.holder == worker]
-        assert self.runner.run(self.sides[0].lanes.forsake([worker], at(self.now + rest))) == len(held)
+        assert self.runner.run(
+            self.sides[0].lanes.forsake([worker], at(self.now), at(self.now + rest) - at(self.now))
+        ) == len(held)
         for lane in held:
             lane.holder, lane.rest_until = None, max(lane.rest_until, self.now + rest)
 

@@ -88,7 +88,7 @@ async def test_a_lane_rests_until_the_later_of_its_rest_and_its_delayed_work(lan
 async def test_the_lanes_of_a_dead_worker_rest_and_then_go_to_others(lanes: Lanes) -> None:
     asked = job()
     lease = await hold(lanes, asked, worker=ANN)
-    assert await lanes.forsake([ANN], at(5)) == 1
+    assert await lanes.forsake([ANN], at(0), at(5) - at(0)) == 1
     claimed = await claim(lanes, BOB, seconds=4)
     assert (claimed.leases, claimed.next_ready_at) == ((), at(5))
     again = await lease_one(lanes, BOB, seconds=5)
@@ -99,14 +99,14 @@ async def test_the_lanes_of_a_dead_worker_rest_and_then_go_to_others(lanes: Lane
 async def test_the_lanes_of_the_living_are_not_touched(lanes: Lanes) -> None:
     await hold(lanes, job(A), worker=ANN)
     held = await hold(lanes, job(B), worker=BOB)
-    assert await lanes.forsake([ANN], at(5)) == 1
-    assert await lanes.forsake([], at(5)) == 0
+    assert await lanes.forsake([ANN], at(0), at(5) - at(0)) == 1
+    assert await lanes.forsake([], at(0), at(5) - at(0)) == 0
     assert await lanes.renew([held.grip], at(LEASE_SECONDS)) == frozenset()
 
 
 async def test_work_submitted_after_its_worker_died_waits_for_the_rest_too(lanes: Lanes) -> None:
     await hold(lanes, job(), worker=ANN)
-    await lanes.forsake([ANN], at(5))
+    await lanes.forsake([ANN], at(0), at(5) - at(0))
     await lanes.submit([job()], at(1))
     assert (await claim(lanes, BOB, seconds=4)).leases == ()
     assert len((await lease_one(lanes, BOB, seconds=5)).items) == 2

@@ -93,7 +93,9 @@ class Workshop:
         handlers: dict[Kind, Handler] = {TEST: Playing(play)}
         settler = Settler(self.lanes, self.bus, self.clock, self.metrics)
         tools = Tools(handlers, settler, self.blobs, self.clock, self.metrics, items)
-        return Worker(WorkerId(name), Ground(self.lanes, self.bus, self.workers), tools, pace=pace, limits=limits)
+        return Worker(
+            WorkerId(name), Ground(self.lanes, self.bus, self.workers), tools, pace=lambda _: pace, limits=limits
+        )
 
     async def submit(self, *new: NewJob) -> None:
         """Accept the jobs, and let workers know."""

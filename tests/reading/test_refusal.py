@@ -32,6 +32,7 @@ def test_a_no_is_a_refusal_with_its_evidence(status: int, code: Code) -> None:
     found = _read(status)
     assert isinstance(found, Refusal)
     assert (found.code, found.http_status, found.robots) == (code, status, _NOTE)
+    assert found.evidence == (f"status {status}",)
 
 
 def test_a_busy_site_that_says_when_to_come_back_has_refused_for_now() -> None:
@@ -49,7 +50,9 @@ def test_a_broken_site_is_unreachable_and_may_mend(status: int) -> None:
 
 
 def test_a_page_that_is_not_there_is_still_a_page() -> None:
-    assert isinstance(_read(404, content_type="text/html"), Page)
+    found = _read(404, content_type="text/html")
+    assert isinstance(found, Page)
+    assert found.code is Code.NOT_FOUND
 
 
 @pytest.mark.parametrize(

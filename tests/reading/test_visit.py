@@ -174,7 +174,7 @@ async def test_house_rules_older_than_a_day_are_asked_for_again(traveller: _Trav
 
 
 async def test_a_host_that_does_not_answer_is_unreachable_and_not_refused(traveller: _Traveller) -> None:
-    visitor, url = traveller.visitor, parse("http://127.0.0.1:1/")
+    visitor, url = traveller.visitor, parse("http://127.0.0.1:2/")
     visit = await visitor.visit(Errand(url, 1.0, 1000), nullcontext)
     assert isinstance(visit.outcome, Unreachable)
     assert visit.outcome.code is Code.CONNECT

@@ -20,10 +20,10 @@ from emissary.testing.web import TestWeb, TestWebProcess
 
 def test_every_host_listens_on_loopback_and_nowhere_else() -> None:
     async def told(web: TestWeb, client: aiohttp.ClientSession) -> None:
-        assert len(set(web.addresses.every)) == 13 + 20
+        assert len(set(web.addresses.every)) == 14 + 20
         assert all(address.startswith("127.") for address in web.addresses.every)
         listening = addresses_listening_on(web.port)
-        assert len(listening) == 33
+        assert len(listening) == 34
         assert all(address.endswith("7F") for address in listening)
 
     visit(told, hosts=20)

@@ -7,7 +7,7 @@ from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
-from emissary.api.routes import operations, scrape
+from emissary.api.routes import identity, operations, scrape
 from emissary.api.services import Services
 
 __all__ = ["create_app"]
@@ -36,6 +36,7 @@ def create_app(services: Services) -> FastAPI:
     install_problems(app)
     app.include_router(scrape.router)
     app.include_router(operations.router)
+    app.include_router(identity.router)
     install_openapi(app)
     install_reference(app)
     app.add_middleware(BodyLimit)

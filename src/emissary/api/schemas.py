@@ -100,7 +100,12 @@ class ScrapeRequest(_Shape):
     engine: Literal["auto", "http", "browser"] = Field("auto", description="How the page is read.")
     only_main_content: bool = Field(True, strict=True, description="Leave out navigation, footers and the like.")
     max_age: _Whole = Field(
-        0, ge=0, le=2_592_000, description="Seconds an earlier reading may be old. Nothing is cached yet: always fresh."
+        0, ge=0, le=2_592_000, description="How old, in seconds, a copy may be that is given instead of the page."
+    )
+    session: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        description="A name of yours: cookies are kept under it for a day, sealed, and sent where they belong.",
     )
     timeout_ms: _Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
     asynchronous: bool = Field(
@@ -122,6 +127,9 @@ class ScrapeRequest(_Shape):
             fields=None if self.fields is None else msgspec.json.encode(self.fields).decode(),
             engine=self.engine,
             only_main_content=self.only_main_content,
+            max_age=self.max_age,
+            keep_copy=True,
+            session=self.session,
             timeout_ms=self.timeout_ms,
             attempts=_ASYNC_ATTEMPTS if self.asynchronous else 1,
             patience_ms=_ASYNC_PATIENCE_MS if self.asynchronous else self.timeout_ms,
@@ -150,6 +158,7 @@ class OutcomeAnswer(_Shape):
     http_status: int | None = None
     retry_at: datetime | None = None
     detail: str | None = None
+    evidence: list[str] | None = None
 
 
 class ScrapeAnswer(_Shape):

@@ -2,12 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from emissary.engine.jobs import Jobs
 from emissary.ports.clock import Clock
 from emissary.ports.records import Accounts
 from emissary.products.scrape import Scrapes
+from emissary.reading.credentials import Credentials
+from emissary.reading.owners import OwnersBook
 from emissary.telemetry.metrics import Metrics
 
 __all__ = ["PartHealth", "Services"]
@@ -33,3 +36,6 @@ class Services:
     metrics: Metrics
     clock: Clock
     health: Callable[[], Awaitable[list[PartHealth]]]
+    credentials: Credentials
+    owners: OwnersBook
+    gap: timedelta

@@ -86,6 +86,7 @@ def _schema(file: Path) -> Any:
 
 async def _scrape(settings: Settings, order: ScrapeOrder) -> Shown:
     async with open_app(settings) as app, asyncio.TaskGroup() as group:
+        await app.upkeep.learn()
         group.create_task(app.worker.run())
         try:
             return await app.services.scrapes.scrape(LOCAL_ACCOUNT, order, Priority.NORMAL)

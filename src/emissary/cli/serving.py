@@ -39,6 +39,8 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         )
     )
     async with asyncio.TaskGroup() as group:
+        await app.upkeep.learn()
+        upkeep = group.create_task(app.upkeep.run())
         group.create_task(app.worker.run())
         serving = group.create_task(server.serve([listener]))
         while not server.started and not serving.done():
@@ -47,6 +49,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         await stop.wait()
         server.should_exit = True
         app.worker.stop()
+        upkeep.cancel()
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

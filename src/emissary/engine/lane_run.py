@@ -2,9 +2,9 @@
 
 import asyncio
 from bisect import insort
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -36,6 +36,7 @@ class Tools:
     clock: Clock
     metrics: Metrics
     items_per_take: int
+    jitter: Callable[[], float] = lambda: 0.0  # which part of its gap a turn waits beyond it
 
 
 class LaneRun:
@@ -51,7 +52,7 @@ class LaneRun:
         self._lost = False
         self._concurrency = default.concurrency
         self._asked_gap = lease.gap
-        self._pace = LanePace(default, lease.gap, tools.clock)
+        self._pace = LanePace(default, lease, tools.clock, tools.jitter)
         self._servers: list[asyncio.Task[None]] = []
 
     def look_again(self) -> None:
@@ -59,8 +60,9 @@ class LaneRun:
         self._may_have_more = True
 
     def stop(self) -> None:
-        """Finish what has begun, and give the rest back."""
+        """Finish what has begun, and give the rest back, with whatever only waits for its turn."""
         self._stopping = True
+        self._pace.give_up_waiting()
 
     def lose(self) -> None:
         """The lane is in other hands: end at once, and write nothing."""
@@ -77,7 +79,8 @@ class LaneRun:
         finally:
             if not self._lost:
                 rest_until, reason = self._pace.rest()
-                self._tools.settler.release(Release(self.grip, rest_until, reason, self._asked_gap))
+                release = Release(self.grip, rest_until, reason, self._asked_gap, self._pace.stretch)
+                self._tools.settler.release(release)
 
     async def _serve(self) -> None:
         while (item := await self._next()) is not None:
@@ -105,7 +108,10 @@ class LaneRun:
             self._may_have_more = True
         self._line_up(found)
 
-    def _line_up(self, items: Iterable[Item]) -> None:
+    def _line_up(self, items: Sequence[Item]) -> None:
+        if not self._items:
+            self._items = list(items)  # they come in order
+            return
         for item in items:
             insort(self._items, item, key=lambda waiting: (waiting.rank, waiting.job))
 
@@ -128,17 +134,25 @@ class LaneRun:
             return handler.broken(work, type(error).__name__)
 
     async def _settlement(self, work: Work, verdict: Verdict) -> Settlement:
-        item = work.item
-        told = Settlement(self.grip, item.job, item.rank, work.started_at, JobState.WAITING, failures=item.failures)
+        item, started = work.item, work.started_at
         match verdict:
             case Done(state, result, _, follow_ups):
                 try:
                     stored = await pack(item.job, result, self._tools.blobs)
                 except StoreUnavailable as error:
                     log.warning("result not stored, the job will be done again", job=item.job, reason=error.detail)
-                    return replace(told, state=JobState.DELAYED, retry_at=self._tools.clock.now() + _STORE_REST)
-                return replace(told, state=state, result=stored, follow_ups=follow_ups)
+                    return self._later(work, self._tools.clock.now() + _STORE_REST, item.failures)
+                return Settlement(
+                    self.grip, item.job, item.rank, started, state, stored, None, item.failures, follow_ups=follow_ups
+                )
             case Retry(at):
-                return replace(told, state=JobState.DELAYED, retry_at=at, failures=item.failures + 1)
+                return self._later(work, at, item.failures + 1)
             case Onward(lane, trail):
-                return replace(told, onward=lane, trail=trail)
+                state = JobState.WAITING
+                return Settlement(
+                    self.grip, item.job, item.rank, started, state, failures=item.failures, onward=lane, trail=trail
+                )
+
+    def _later(self, work: Work, at: datetime, failures: int) -> Settlement:
+        item = work.item
+        return Settlement(self.grip, item.job, item.rank, work.started_at, JobState.DELAYED, None, at, failures)

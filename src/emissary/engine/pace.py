@@ -1,68 +1,117 @@
 """Pacing in memory: a lane's holder keeps its gap and its concurrency, and hands the rest over when it lets go."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from emissary.model.lanes import LaneAdvice, Pace, Reason
+from emissary.model.lanes import LaneAdvice, Lease, Pace, Reason, Strain
 from emissary.ports.clock import Clock
 
 __all__ = ["LanePace"]
+
+_RISING, _HEAVY, _EASING = 1.5, 2.0, 0.9
+_MOST_STRETCH = 64.0
+_STRAINED_GAP = 0.5  # seconds: what a stretch is a multiple of where no gap was asked for
 
 
 class LanePace:
     """The pace of one lane while it is held: the gap runs from the end of one use to the beginning of the next."""
 
-    def __init__(self, pace: Pace, asked_gap: timedelta | None, clock: Clock) -> None:
+    def __init__(self, pace: Pace, lease: Lease, clock: Clock, jitter: Callable[[], float]) -> None:
         self._least_gap = pace.gap
-        self._gap = max(pace.gap, asked_gap or timedelta())
+        self._asked_gap = max(pace.gap, lease.gap or timedelta())
+        self.stretch = lease.stretch
         self._clock = clock
+        self._jitter = jitter
         self._places = asyncio.Semaphore(pace.concurrency)
         self._order = asyncio.Lock()
+        self._waiting: set[asyncio.Task[object]] = set()
         self._used_at: float | None = None
         self._rest_until: datetime | None = None
         self._reason = Reason.GAP
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    def turn(self) -> "_Turn":
         """Wait for the next polite moment; the lane is used inside."""
-        async with self._places:
-            async with self._order:
-                while (wait := max(self._gap_left(), self._rest_left())) > 0:
-                    await self._clock.sleep(wait)
-                self._used_at = self._clock.monotonic()
-            try:
-                yield
-            finally:
-                self._used_at = self._clock.monotonic()
+        return _Turn(self)
 
     def heed(self, advice: LaneAdvice) -> None:
-        """A site may ask for more patience than we plan, never for less."""
+        """A site may ask for more patience than we plan, never for less; where it strains, we come less often."""
         if advice.gap is not None:
-            self._gap = max(self._least_gap, advice.gap)
+            self._asked_gap = max(self._least_gap, advice.gap)
+        match advice.strain:
+            case Strain.NONE:
+                self.stretch = max(self.stretch * _EASING, 1.0)
+            case Strain.RISING:
+                self.stretch = min(self.stretch * _RISING, _MOST_STRETCH)
+            case Strain.HEAVY:
+                self.stretch = min(self.stretch * _HEAVY, _MOST_STRETCH)
         if advice.rest_until is not None and (self._rest_until is None or advice.rest_until > self._rest_until):
             self._rest_until, self._reason = advice.rest_until, advice.reason
+
+    def give_up_waiting(self) -> None:
+        """End those who only wait for their turn: what they would have done goes back into line."""
+        for task in self._waiting:
+            task.cancel()
 
     @property
     def must_rest(self) -> bool:
         """Whether the thing behind the lane asked to be left alone for a while."""
-        return self._rest_left() > 0
+        return self._rest_until is not None and self._rest_until > self._clock.now()
 
     def rest(self) -> tuple[datetime, Reason]:
         """Until when the lane rests once it is let go, and why."""
-        gap_ends = self._clock.now() + timedelta(seconds=self._gap_left())
+        gap_ends = self._clock.now() + timedelta(seconds=max(self._gap_left(), 0))
         if self._rest_until is not None and self._rest_until > gap_ends:
             return self._rest_until, self._reason
         return gap_ends, Reason.GAP
 
+    async def begin(self) -> None:
+        await self._places.acquire()
+        try:
+            async with self._order:
+                if self._left() > 0:
+                    await self._wait()
+                self._used_at = self._clock.monotonic()
+        except BaseException:
+            self._places.release()
+            raise
+
+    def end(self) -> None:
+        self._used_at = self._clock.monotonic()
+        self._places.release()
+
+    async def _wait(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "turns are taken by tasks"
+        self._waiting.add(task)
+        jitter = self._gap() * self._jitter()
+        try:
+            while (wait := self._left()) > 0:
+                await self._clock.sleep(wait + jitter)
+        finally:
+            self._waiting.discard(task)
+
+    def _left(self) -> float:
+        return max(self._gap_left(), self._rest_left())
+
+    def _gap(self) -> float:
+        return max(self._asked_gap.total_seconds() * self.stretch, (self.stretch - 1.0) * _STRAINED_GAP)
+
     def _gap_left(self) -> float:
-        """Measured with the gap of this moment: a longer one holds from the end of the visit that learned of it."""
-        if self._used_at is None:
-            return 0.0
-        return max(self._used_at + self._gap.total_seconds() - self._clock.monotonic(), 0.0)
+        return 0.0 if self._used_at is None else self._used_at + self._gap() - self._clock.monotonic()
 
     def _rest_left(self) -> float:
-        if self._rest_until is None:
-            return 0.0
-        return max((self._rest_until - self._clock.now()).total_seconds(), 0.0)
+        return 0.0 if self._rest_until is None else (self._rest_until - self._clock.now()).total_seconds()
+
+
+class _Turn:
+    __slots__ = ("_pace",)
+
+    def __init__(self, pace: LanePace) -> None:
+        self._pace = pace
+
+    async def __aenter__(self) -> None:
+        await self._pace.begin()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pace.end()

@@ -20,9 +20,10 @@ from emissary.telemetry.metrics import Metrics
 __all__ = ["JOB_TOPIC", "Settler", "pack", "unpack"]
 
 JOB_TOPIC = "job:"
-_SMALL = 512
+_SMALL = 2048  # below this, a compressed result saves less than it costs
 _INLINE = 64 * 1024
 _RETRY_SECONDS = 0.5
+_COMPRESSOR = zstd.ZstdCompressor(3)  # making one costs more than compressing a small result with it
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 log = structlog.get_logger(__name__)
@@ -33,7 +34,7 @@ async def pack(job: JobId, result: Result, blobs: Blobs) -> StoredResult:
     body = result.body
     if body is None or len(body) < _SMALL:
         return StoredResult(result.outcome, body)
-    packed = zstd.compress(body, 3)
+    packed = _COMPRESSOR.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
     if len(packed) <= _INLINE:
         return StoredResult(result.outcome, packed)
     # The object is synced before the row that points to it is written: a pointer never leads nowhere.
@@ -120,6 +121,8 @@ class Settler:
             self._settlements[:0], self._releases[:0] = report.settlements, report.releases
             return False
         self._metrics.settle_batch.observe(len(report.settlements))
+        for release in report.releases:
+            self._bus.say("lanes", release.grip.lane)  # whoever looks now finds what is still in it
         for settlement in report.settlements:
             if settlement.job in written:
                 self._tell(settlement)

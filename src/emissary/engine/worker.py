@@ -1,6 +1,7 @@
 """Station 3 of 7: leases lanes, serves them at their pace, and keeps the leases alive."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -15,9 +16,12 @@ from emissary.ports.bus import Bus, Ears
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import WorkerRecords
 
-__all__ = ["LANES_TOPIC", "Ground", "Worker", "WorkerLimits"]
+__all__ = ["LANES_TOPIC", "Ground", "PaceOf", "Worker", "WorkerLimits"]
 
 LANES_TOPIC = "lanes"
+
+PaceOf = Callable[[LaneKey], Pace]
+"""How politely the thing behind a lane is used, before it has said anything itself."""
 
 log = structlog.get_logger(__name__)
 
@@ -55,14 +59,14 @@ class Worker:
     so the old holder must have stopped before a new one may begin.
     """
 
-    def __init__(self, identity: WorkerId, ground: Ground, tools: Tools, *, pace: Pace, limits: WorkerLimits) -> None:
+    def __init__(self, identity: WorkerId, ground: Ground, tools: Tools, *, pace: PaceOf, limits: WorkerLimits) -> None:
         self.id = identity
         self._lanes = ground.lanes
         self._bus = ground.bus
         self._workers = ground.workers
         self._tools = tools
         self._clock = tools.clock
-        self._pace = pace
+        self._pace_of = pace
         self._limits = limits
         self._held: dict[LaneKey, _Held] = {}
         self._bell = asyncio.Event()
@@ -93,7 +97,9 @@ class Worker:
                 for chore in chores:
                     chore.cancel()
                 self._tools.settler.close()
-                await settling
+                # What cannot be written by then is void: its lanes go to others when their leases run out.
+                await asyncio.wait([settling], timeout=self._limits.grace.total_seconds())
+                settling.cancel()
         finally:
             await self._workers.leave(self.id)
 
@@ -101,7 +107,7 @@ class Worker:
         """Take back the lanes of workers that died. When they last used them is unknown, so the lanes rest first."""
         dead = await self._workers.dead()
         if dead:
-            count = await self._lanes.forsake(dead, self._clock.now() + self._pace.gap)
+            count = await self._lanes.forsake(dead, self._clock.now(), self._pace_of(LaneKey("host:")).gap)
             self._tools.metrics.recovered.inc(count)
             log.info("lanes of dead workers taken back", lanes=count, workers=len(dead))
 
@@ -134,7 +140,7 @@ class Worker:
     def _hold(self, lease: Lease, began: float, group: asyncio.TaskGroup) -> None:
         if (outlived := self._held.get(lease.grip.lane)) is not None:
             self._lose(outlived)  # the lease ran out unnoticed, as it does when the whole machine pauses
-        run = LaneRun(lease, self._pace, self._tools)
+        run = LaneRun(lease, self._pace_of(lease.grip.lane), self._tools)
         if self._stopping:
             run.stop()  # the claim was under way when the word came
         task = group.create_task(self._serve(run))

@@ -7,6 +7,7 @@ EmissaryError
 ├── NotFound              there is no such thing, or it is somebody else's
 ├── SettingsError         a setting that cannot work, found at start
 ├── LeaseLost             another worker holds the lane now: stop, write nothing
+├── SealBroken            a secret at rest that cannot be opened: changed, moved, or under another key
 ├── StoreUnavailable      the database or the object store did not take it
 └── PortInUse             the address to listen on is taken
 
@@ -25,6 +26,7 @@ __all__ = [
     "NotFound",
     "PortInUse",
     "Problem",
+    "SealBroken",
     "SettingsError",
     "StoreUnavailable",
 ]
@@ -104,6 +106,10 @@ class SettingsError(EmissaryError):
 
 class LeaseLost(EmissaryError):
     """The lane is in other hands now. Whoever sees this stops and writes nothing."""
+
+
+class SealBroken(EmissaryError):
+    """A secret at rest was changed, moved to another place, or sealed under another master key."""
 
 
 class StoreUnavailable(EmissaryError):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import NewType
 
 from emissary.model.ids import AccountId, JobId
@@ -22,6 +22,7 @@ __all__ = [
     "Release",
     "Report",
     "Settlement",
+    "Strain",
     "Taken",
     "WhyWaiting",
     "hook_lane",
@@ -87,6 +88,7 @@ class Lease:
     grip: Grip
     items: tuple[Item, ...]
     gap: timedelta | None = None  # what the thing behind the lane asked for, where it did
+    stretch: float = 1.0  # by how much the gap is widened because it seemed strained
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,22 @@ class Claimed:
     next_ready_at: datetime | None
 
 
+class Strain(Enum):
+    """How the thing behind a lane bears our visits."""
+
+    NONE = "none"
+    RISING = "rising"
+    HEAVY = "heavy"
+
+
 @dataclass(frozen=True, slots=True)
 class LaneAdvice:
-    """What a visit learned about its lane: a gap the site asks for, a time before which it wants no visit."""
+    """What a visit learned about its lane: the gap the site asks for, when it wants to be seen again, its strain."""
 
     gap: timedelta | None = None
     rest_until: datetime | None = None
     reason: Reason = Reason.GAP
+    strain: Strain = Strain.NONE
 
 
 NO_ADVICE = LaneAdvice()
@@ -134,6 +145,7 @@ class Release:
     rest_until: datetime
     reason: Reason
     gap: timedelta | None = None
+    stretch: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What the web gave back: a page, a refusal or nothing, and what we say of it afterwards."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -7,13 +8,16 @@ from typing import Any, Literal
 
 import msgspec
 
+from emissary.model.captures import Capture
 from emissary.model.ids import DocumentId, ReceiptId
 
 __all__ = [
     "Code",
+    "Directives",
     "Document",
     "Elsewhere",
     "Format",
+    "Heads",
     "Hop",
     "Image",
     "Link",
@@ -26,7 +30,9 @@ __all__ = [
     "RobotsNote",
     "Structured",
     "Timings",
+    "Unchanged",
     "Unreachable",
+    "UsagePreferences",
     "WebUrl",
 ]
 
@@ -52,13 +58,19 @@ class Code(StrEnum):
 
     OK = "ok"
     NOT_FOUND = "not_found"
+    SOFT_404 = "soft_404"
     # the site said no
     ROBOTS = "robots"
+    OPTED_OUT = "opted_out"
     UNAUTHORIZED = "unauthorized"
     FORBIDDEN = "forbidden"
     RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
     LEGAL = "legal"
+    CHALLENGE = "challenge"
+    WAITING_ROOM = "waiting_room"
+    LOGIN_WALL = "login_wall"
+    CONSENT_WALL = "consent_wall"
     # nothing usable came
     DNS = "dns"
     CONNECT = "connect"
@@ -66,6 +78,7 @@ class Code(StrEnum):
     TIMEOUT = "timeout"
     SERVER_ERROR = "server_error"
     BAD_RESPONSE = "bad_response"
+    PROXY = "proxy"
     # it came, and cannot be used
     TOO_LARGE = "too_large"
     BAD_CONTENT = "bad_content"
@@ -112,6 +125,19 @@ class Timings(msgspec.Struct, frozen=True, rename="camel"):
 
     first_byte_ms: float
     total_ms: float
+    # How the connection came about; nothing, if there was one already.
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+
+
+class Heads(msgspec.Struct, frozen=True, gc=False):
+    """What an exchange's heads are made of. They are put together only for those who capture it."""
+
+    request_line: tuple[str, str]
+    request_fields: Mapping[str, str]
+    status_line: tuple[str, int, str]
+    response_fields: tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +151,41 @@ class Reply:
     http_version: str
     timings: Timings
     wire_bytes: int
-    tls: str | None = None
+    tls: str | None = None  # the protocol and the cipher
+    wire: bytes = b""  # the body before its Content-Encoding was undone; the very `body` where there was none
+    egress: str = "direct"
+    heads: Heads | None = None
+
+    @property
+    def set_cookies(self) -> tuple[str, ...]:
+        """The cookies that the answer sets, one by one: joined, they could not be told apart."""
+        if self.heads is None or "set-cookie" not in self.headers:
+            return ()
+        fields = self.heads.response_fields
+        return tuple(value.decode("latin-1") for name, value in fields if name.lower() == b"set-cookie")
+
+    @property
+    def request_head(self) -> bytes:
+        """What was sent, but for a body."""
+        if self.heads is None:
+            return b""
+        method, target = self.heads.request_line
+        fields = "".join(f"{name}: {value}\r\n" for name, value in self.heads.request_fields.items())
+        return f"{method} {target} HTTP/1.1\r\n{fields}\r\n".encode()
+
+    @property
+    def response_head(self) -> bytes:
+        """What came before `wire`. As `wire` has no chunks any more, their header is kept under another name."""
+        if self.heads is None:
+            return b""
+        version, status, reason = self.heads.status_line
+        fields = list(self.heads.response_fields)
+        for place, (name, value) in enumerate(fields):
+            if name.lower() == b"transfer-encoding":
+                fields[place] = (b"X-Archive-Orig-Transfer-Encoding", value)
+                fields.append((b"Content-Length", str(len(self.wire)).encode()))
+        lines = b"".join(b"%b: %b\r\n" % field for field in fields)
+        return f"HTTP/{version} {status} {reason}\r\n".encode("utf-8", "surrogateescape") + lines + b"\r\n"
 
 
 class RobotsNote(msgspec.Struct, frozen=True, rename="camel"):
@@ -138,13 +198,15 @@ class RobotsNote(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Content came back and may be used."""
+    """Content came back and may be used; `code` says whether it is the page or an apology for its absence."""
 
     url: WebUrl
     reply: Reply
     robots: RobotsNote
     content_type: str
     charset: str
+    code: Code = Code.OK
+    evidence: tuple[str, ...] = ()
 
     @property
     def body(self) -> bytes:
@@ -161,6 +223,7 @@ class Refusal:
     http_status: int | None = None
     retry_at: datetime | None = None
     robots: RobotsNote | None = None
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +235,15 @@ class Unreachable:
     detail: str
     passing: bool = True
     http_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The copy that we have still holds: the site said so."""
+
+    url: WebUrl
+    reply: Reply
+    robots: RobotsNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +262,7 @@ class Outcome(msgspec.Struct, frozen=True, rename="camel"):
     http_status: int | None = None
     retry_at: datetime | None = None
     detail: str | None = None
+    evidence: list[str] | msgspec.UnsetType = msgspec.UNSET  # not shown where there is none
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -235,25 +308,44 @@ class Document(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     missing: list[str] | None = None
 
 
+class Directives(msgspec.Struct, frozen=True, rename="camel"):
+    """What a page asks of whoever has read it; none of it is about whether it may be read."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+
+
+class UsagePreferences(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a site says about the use of its content; only what it has said is there."""
+
+    content_usage: dict[str, bool] = msgspec.field(default_factory=dict)  # as in `train-ai=n`: False
+    tdm_reservation: bool | None = None
+    tdm_policy: str | None = None
+
+
 class Receipt(msgspec.Struct, frozen=True, rename="camel"):
     """Who asked, under which rule, what came and when: the account an emissary brings back."""
 
     id: ReceiptId
     agent: str
     fetched_at: datetime
-    robots: RobotsNote | None
     lane_wait_ms: int
     redirects: list[Hop]
-    address: str | None
-    tls: str | None
-    timings: Timings | None
-    etag: str | None
-    last_modified: str | None
-    bytes: int
-    sha256: str | None
-    engine: str
-    engine_reason: str
     key_id: str | None = None
+    robots: RobotsNote | None = None
+    address: str | None = None
+    tls: str | None = None
+    timings: Timings | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    bytes: int = 0
+    wire_bytes: int = 0
+    sha256: str | None = None
+    engine: Literal["http", "cache"] = "http"
+    engine_reason: str = "the only engine here"
     egress: str = "direct"
-    capture: None = None
-    cache: str = "miss"
+    capture: Capture | None = None
+    cache: Literal["miss", "hit", "revalidated"] = "miss"
+    directives: Directives | None = None
+    usage_preferences: UsagePreferences | None = None

@@ -1,7 +1,7 @@
 """The lanes: a durable line of work for each thing that must be used politely."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from emissary.model.ids import JobId, WorkerId
@@ -46,8 +46,11 @@ class Lanes(Protocol):
         """Waiting lanes whose time has come become ready: rested ones, and those of dead workers alike."""
         ...
 
-    async def forsake(self, workers: Sequence[WorkerId], rest_until: datetime) -> int:
-        """Give back every lane of workers that are known to be dead, to rest until then; returns how many."""
+    async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
+        """Give back every lane of workers that are known to be dead; returns how many.
+
+        When they last used them is unknown, so each lane rests for this gap, or for its own if that is longer.
+        """
         ...
 
     async def cancel(self, jobs: Sequence[JobId], now: datetime) -> frozenset[JobId]:

@@ -13,6 +13,7 @@ from emissary.ports.clock import Clock
 from emissary.ports.records import HouseRules
 from emissary.ports.web import Ask, Web
 from emissary.reading.identity import PRODUCT_TOKEN
+from emissary.reading.owners import OwnersBook
 from emissary.reading.robots import MAX_ROBOTS_BYTES, RobotsRules, Verdict, parse_robots
 from emissary.reading.urls import join, parse
 
@@ -39,16 +40,18 @@ class Admission:
 class HouseRulesBook:
     """Answers "may I?" for a URL. There is no way to ask a host for a page that does not come through here."""
 
-    def __init__(self, web: Web, records: HouseRules, clock: Clock) -> None:
+    def __init__(self, web: Web, records: HouseRules, clock: Clock, owners: OwnersBook | None = None) -> None:
         self._web = web
+        self._owners = owners
         self._records = records
         self._clock = clock
         self._remembered: OrderedDict[str, tuple[RobotsFile, RobotsRules]] = OrderedDict()
 
     async def may_read(self, url: WebUrl, turn: Turn) -> Admission | Refusal | Unreachable:
         """Whether the house rules let us read the URL; asks for them first if they are not known or too old."""
-        known = await self._rules(url, turn)
-        if isinstance(known, Unreachable):
+        away = None if self._owners is None else self._owners.refusal(url)
+        known = away or await self._rules(url, turn)
+        if isinstance(known, Refusal | Unreachable):
             return known
         file, rules = known
         verdict = self._verdict(file, rules, url)

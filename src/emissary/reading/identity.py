@@ -15,6 +15,7 @@ class Identity:
 
     version: str
     contact: str
+    email: str | None = None
 
     @property
     def agent(self) -> str:
@@ -22,4 +23,5 @@ class Identity:
 
     def headers(self) -> dict[str, str]:
         """What every request carries."""
-        return {"User-Agent": self.agent, "Accept": _ACCEPT, "Accept-Language": "en, *;q=0.5"}
+        said = {"User-Agent": self.agent, "Accept": _ACCEPT, "Accept-Language": "en, *;q=0.5"}
+        return said if self.email is None else {**said, "From": self.email}

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from emissary.model.pages import Code, Page, Refusal, Reply, RobotsNote, Unreachable, WebUrl
+from emissary.model.pages import Code, Hop, Page, Refusal, Reply, RobotsNote, Unreachable, WebUrl
 from emissary.reading.charset import charset_of
+from emissary.reading.walls import Reaction, Wall, recognise
 
 __all__ = ["read", "retry_at"]
 
@@ -19,26 +20,43 @@ _LONGEST_WAIT = timedelta(days=1)
 _TEXTUAL = ("text/", "application/xhtml+xml", "application/xml", "application/json", "application/ld+json")
 
 
-def read(url: WebUrl, reply: Reply, robots: RobotsNote, now: datetime) -> Page | Refusal | Unreachable:
-    """A refusal is an answer: the site said no, and we say so."""
-    status = reply.status
+def read(
+    url: WebUrl, reply: Reply, robots: RobotsNote, now: datetime, *, hops: tuple[Hop, ...] = ()
+) -> Page | Refusal | Unreachable:
+    """A refusal is an answer: the site said no, by its status or by what it put in place of the page, and we say so.
+
+    `hops` are the redirects that led here: they tell a sign-in page that was asked for from one that was not.
+    """
     later = retry_at(reply.headers.get("retry-after"), now)
+    wall = recognise(Reaction(url, reply, hops))
+    if wall is not None and wall.code is not Code.SOFT_404:
+        come_back = later or (None if wall.wait is None else now + min(timedelta(seconds=wall.wait), _LONGEST_WAIT))
+        return Refusal(url, wall.code, wall.detail, reply.status, come_back, robots, wall.evidence)
+    return _by_status(url, reply, robots, later) or _page(url, reply, robots, wall)
+
+
+def _by_status(url: WebUrl, reply: Reply, robots: RobotsNote, later: datetime | None) -> Refusal | Unreachable | None:
+    status, evidence = reply.status, (f"status {reply.status}",)
     if status in _REFUSED:
-        return Refusal(url, _REFUSED[status], f"the site answered {status}", status, later, robots)
+        return Refusal(url, _REFUSED[status], f"the site answered {status}", status, later, robots, evidence)
     if status == 503 and later is not None:
-        return Refusal(url, Code.UNAVAILABLE, "the site is busy and says when to come back", status, later, robots)
+        detail = "the site is busy and says when to come back"
+        return Refusal(url, Code.UNAVAILABLE, detail, status, later, robots, (*evidence, "Retry-After"))
     if status >= 500:
         return Unreachable(url, Code.SERVER_ERROR, f"the site answered {status}", http_status=status)
-    return _page(url, reply, robots)
+    return None
 
 
-def _page(url: WebUrl, reply: Reply, robots: RobotsNote) -> Page | Unreachable:
+def _page(url: WebUrl, reply: Reply, robots: RobotsNote, apology: Wall | None) -> Page | Unreachable:
     declared = reply.headers.get("content-type", "")
     kind = declared.partition(";")[0].strip().lower() or _guess(reply.body)
     if not (kind.startswith(_TEXTUAL) or kind.endswith(("+xml", "+json"))):
         detail = f"the page is {kind}, which is not text"
         return Unreachable(url, Code.BAD_CONTENT, detail, passing=False, http_status=reply.status)
-    return Page(url, reply, robots, kind, charset_of(reply.body, declared))
+    charset = charset_of(reply.body, declared)
+    if apology is not None:
+        return Page(url, reply, robots, kind, charset, apology.code, apology.evidence)
+    return Page(url, reply, robots, kind, charset, Code.NOT_FOUND if reply.status >= 400 else Code.OK)
 
 
 def _guess(body: bytes) -> str:

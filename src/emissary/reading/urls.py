@@ -35,20 +35,21 @@ def join(base: WebUrl, reference: str) -> WebUrl:
 
 
 def _read(url: ada_url.URL, text: str) -> WebUrl:
-    if url.protocol not in _PORTS:
-        raise _bad(text, f"has the scheme {url.protocol[:-1]!r}: only http and https are read")
-    if url.username or url.password:
+    scheme, host = url.protocol, url.hostname
+    if scheme not in _PORTS:
+        raise _bad(text, f"has the scheme {scheme[:-1]!r}: only http and https are read")
+    if "@" in text and (url.username or url.password):
         raise _bad(text, "carries a user name or password: Emissary signs in nowhere")
-    if not url.hostname:
+    if not host:
         raise _bad(text, "names no host")
-    if len(url.hostname) > _LONGEST_HOST:
+    if len(host) > _LONGEST_HOST:
         raise _bad(text, f"names a host of more than {_LONGEST_HOST} characters")
-    url.hash = ""
+    port = url.port
     return WebUrl(
-        href=url.href,
-        scheme=url.protocol[:-1],
-        host=url.hostname,
-        port=int(url.port) if url.port else _PORTS[url.protocol],
+        href=url.href.partition("#")[0],
+        scheme=scheme[:-1],
+        host=host,
+        port=int(port) if port else _PORTS[scheme],
         path=url.pathname + url.search,
     )
 

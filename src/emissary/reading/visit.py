@@ -1,12 +1,24 @@
 """Station 4 of 7: visits a URL. May I, when, who am I, get it, and what came back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from emissary.model.errors import BadRequest
-from emissary.model.pages import Code, Elsewhere, Hop, Page, Refusal, Reply, Unreachable, WebUrl
+from emissary.model.pages import (
+    Code,
+    Elsewhere,
+    Hop,
+    Page,
+    Refusal,
+    Reply,
+    RobotsNote,
+    Unchanged,
+    Unreachable,
+    WebUrl,
+)
 from emissary.ports.clock import Clock
 from emissary.ports.web import Ask, Web
+from emissary.reading.cookies import Cookies
 from emissary.reading.house_rules import Admission, HouseRulesBook, Turn
 from emissary.reading.refusal import read
 from emissary.reading.urls import join
@@ -15,6 +27,8 @@ __all__ = ["MAX_HOPS", "Errand", "Visit", "Visitor"]
 
 MAX_HOPS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+Outcome = Page | Refusal | Unreachable | Elsewhere | Unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +39,20 @@ class Errand:
     timeout: float
     max_bytes: int
     hops: tuple[Hop, ...] = ()
+    conditions: dict[str, str] = field(default_factory=dict)  # with which the site can say that nothing has changed
+    cookies: Cookies | None = None  # None where there is no session: no cookie is sent, none is kept
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """How a visit went: what came back, the way it took, and the gap the site asks for."""
+    """How a visit went: what came back, the way it took, the gap the site asks for, the cookies it set."""
 
-    outcome: Page | Refusal | Unreachable | Elsewhere
+    outcome: Outcome
     hops: tuple[Hop, ...]
     gap: timedelta | None = None
+    reply: Reply | None = None
+    set_cookies: tuple[tuple[WebUrl, tuple[str, ...]], ...] = ()
 
 
 class Visitor:
@@ -46,25 +65,41 @@ class Visitor:
 
     async def visit(self, errand: Errand, turn: Turn) -> Visit:
         """Read the URL, following redirects hop by hop; every hop is asked for anew under the house rules."""
-        url, hops = errand.url, errand.hops
+        url, hops, cookies = errand.url, errand.hops, errand.cookies
+        answers: list[tuple[WebUrl, tuple[str, ...]]] = []
         while True:
             admission = await self._rules.may_read(url, turn)
             if not isinstance(admission, Admission):
                 return Visit(admission, hops)
-            async with turn():
-                reply = await self._web.ask(Ask(url, errand.timeout, errand.max_bytes))
+            reply = await self._ask(errand, url, cookies, turn)
             if isinstance(reply, Unreachable):
-                return Visit(reply, hops, admission.gap)
+                return Visit(reply, hops, admission.gap, None, tuple(answers))
+            if cookies is not None and reply.set_cookies:
+                answers.append((url, reply.set_cookies))
+                cookies = cookies.after(url, reply.set_cookies, self._clock.now())
             target = _redirect(url, reply, hops)
-            if target is None:
-                outcome = read(url, reply, admission.note, self._clock.now())
-                return Visit(outcome, hops, admission.gap)
-            if isinstance(target, Unreachable):
-                return Visit(target, hops, admission.gap)
+            if not isinstance(target, WebUrl):
+                outcome = target or self._outcome(errand, url, reply, note=admission.note, hops=hops)
+                return Visit(outcome, hops, admission.gap, reply, tuple(answers))
             hops = (*hops, Hop(url.href, reply.status, target.href))
             if target.authority != url.authority:
-                return Visit(Elsewhere(target, hops), hops, admission.gap)
+                return Visit(Elsewhere(target, hops), hops, admission.gap, reply, tuple(answers))
             url = target
+
+    async def _ask(self, errand: Errand, url: WebUrl, cookies: Cookies | None, turn: Turn) -> Reply | Unreachable:
+        headers = errand.conditions if url == errand.url else {}
+        sent = None if cookies is None else cookies.header_for(url, self._clock.now())
+        if sent is not None:
+            headers = {**headers, "Cookie": sent}
+        async with turn():
+            return await self._web.ask(Ask(url, errand.timeout, errand.max_bytes, headers, session=errand.session))
+
+    def _outcome(
+        self, errand: Errand, url: WebUrl, reply: Reply, *, note: RobotsNote, hops: tuple[Hop, ...]
+    ) -> Page | Refusal | Unreachable | Unchanged:
+        if reply.status == 304 and errand.conditions and url == errand.url:
+            return Unchanged(url, reply, note)
+        return read(url, reply, note, self._clock.now(), hops=hops)
 
 
 def _redirect(url: WebUrl, reply: Reply, hops: tuple[Hop, ...]) -> WebUrl | Unreachable | None:

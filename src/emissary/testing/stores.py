@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId
@@ -42,8 +42,8 @@ class ShakyLanes:
     async def wake(self, now: datetime) -> int:
         return await (await self._reach()).wake(now)
 
-    async def forsake(self, workers: Sequence[WorkerId], rest_until: datetime) -> int:
-        return await (await self._reach()).forsake(workers, rest_until)
+    async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
+        return await (await self._reach()).forsake(workers, now, gap)
 
     async def cancel(self, jobs: Sequence[JobId], now: datetime) -> frozenset[JobId]:
         return await (await self._reach()).cancel(jobs, now)

@@ -2,25 +2,33 @@
 
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 import aiohttp
-from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, HttpVersion10
 from aiohttp.connector import Connection
 from yarl import URL
 
-from emissary.adapters.http.decoding import ACCEPT_ENCODING, BadEncoding, Overflow, decode
-from emissary.adapters.http.dial import ForbiddenAddress, connector
-from emissary.model.pages import Code, Reply, Timings, Unreachable, WebUrl
+from emissary.adapters.http.connector import DIALLED, GuardedConnector, Line, Opening, trusting
+from emissary.adapters.http.decoding import ACCEPT_ENCODING, BadEncoding
+from emissary.adapters.http.dial import Dial, DialFailed, Outside, Permits
+from emissary.adapters.http.intake import TooLarge, TooSlow, take
+from emissary.adapters.http.limits import Limits
+from emissary.model.pages import Code, Heads, Reply, Timings, Unreachable, WebUrl
 from emissary.ports.clock import Clock
-from emissary.ports.web import Ask
+from emissary.ports.web import Ask, Proxy
 
-__all__ = ["AiohttpWeb"]
+__all__ = ["AiohttpWeb", "Present", "always"]
 
-_CONNECT_SECONDS = 10.0
-_WIRE_BYTES = 16 * 1024 * 1024
-_HEADER_BYTES = 64 * 1024
-_HEADER_FIELDS = 100
+Present = Callable[[str, WebUrl], Mapping[str, str]]
+"""Who we are, said anew for every request: its method and its URL may have to be signed."""
+
+
+def always(headers: Mapping[str, str]) -> Present:
+    """Present the same headers with every request."""
+    said = dict(headers)
+    return lambda method, url: said  # noqa: ARG005 - the form of Present
 
 
 class _Answer(ClientResponse):
@@ -28,131 +36,174 @@ class _Answer(ClientResponse):
 
     address = ""
     tls: str | None = None
+    opening: Opening | None = None
 
     async def start(self, connection: Connection) -> ClientResponse:
-        transport = connection.transport
-        if transport is not None:
-            peer = transport.get_extra_info("peername")
-            self.address = str(peer[0]) if peer else ""
-            secured = transport.get_extra_info("ssl_object")
-            self.tls = None if secured is None else secured.version()
+        line = connection.protocol
+        assert isinstance(line, Line)
+        self.address, self.tls = line.address, line.tls
+        self.opening, line.opening = line.opening, None
         return await super().start(connection)
 
 
-class _TooLarge(Exception):
+class _BadHead(Exception):
     pass
 
 
 class AiohttpWeb:
-    """Keeps the promise of `ports.web.Web`."""
+    """Keeps the promise of `ports.web.Web`. Each egress has connections of its own; all go through one dial."""
 
-    def __init__(self, *, permits: Callable[[str], bool], present: Mapping[str, str], clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        permits: Permits,
+        present: Present | Mapping[str, str],
+        clock: Clock,
+        limits: Limits = Limits(),  # noqa: B008 - a value
+        outside: Outside = Outside(),  # noqa: B008 - a value
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
         self._clock = clock
-        self._session = ClientSession(
-            connector=connector(permits),
-            headers={**present, "Accept-Encoding": ACCEPT_ENCODING},
-            cookie_jar=DummyCookieJar(),
-            response_class=_Answer,
-            auto_decompress=False,
-            trust_env=False,
-            max_line_size=_HEADER_BYTES,
-            max_field_size=_HEADER_BYTES,
-            max_headers=_HEADER_FIELDS,
-        )
+        self._limits = limits
+        self._present = always(present) if isinstance(present, Mapping) else present
+        self._dial = Dial(permits, clock, limits, outside)
+        self._trust = trusting(trust)
+        self._sessions: dict[Proxy | None, ClientSession] = {}
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+        self._closed = True
+        for session in self._sessions.values():
+            await session.close()
 
     async def ask(self, ask: Ask) -> Reply | Unreachable:
         try:
-            return await self._exchange(ask)
-        except (_TooLarge, Overflow):
-            detail = f"the page is larger than {ask.max_bytes:,} bytes"
-            return Unreachable(ask.url, Code.TOO_LARGE, detail, passing=False)
-        except BadEncoding as error:
-            return Unreachable(ask.url, Code.BAD_RESPONSE, str(error))
+            return await self._exchange_once(ask)
+        except DialFailed as error:
+            return Unreachable(ask.url, error.code, error.detail, passing=error.passing, http_status=error.status)
+        except (TooLarge, TooSlow, BadEncoding, _BadHead) as error:
+            code, passing = _OURS[type(error)]
+            return Unreachable(ask.url, code, str(error), passing=passing)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return _unreachable(ask.url, error)
 
-    async def _exchange(self, ask: Ask) -> Reply:
+    async def _exchange_once(self, ask: Ask) -> Reply:
+        """A site that closes a kept connection just as we use it has not seen the request: that one is sent anew.
+
+        aiohttp would also send it anew when a connection breaks that was opened for it, and so ask a site twice.
+        """
         began = self._clock.monotonic()
-        async with self._session.request(
-            "GET" if ask.body is None else "POST",
-            URL(ask.url.href, encoded=True),
-            headers=ask.headers or None,
+        DIALLED.set(False)
+        try:
+            return await self._exchange(ask)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if DIALLED.get() or ask.body is not None:
+                raise
+        return await self._exchange(replace(ask, timeout=ask.timeout - (self._clock.monotonic() - began)))
+
+    async def _exchange(self, ask: Ask) -> Reply:
+        clock, method = self._clock, "GET" if ask.body is None else "POST"
+        presented, began = self._present(method, ask.url), clock.monotonic()
+        async with (self._sessions.get(ask.via) or self._session(ask.via)).request(
+            method,
+            _same(URL(ask.url.href, encoded=True), ask.url),
+            headers=_merged(presented, ask.headers) if ask.headers else presented,
             data=ask.body,
             allow_redirects=False,
-            timeout=ClientTimeout(total=ask.timeout, sock_connect=_CONNECT_SECONDS),
+            timeout=ClientTimeout(total=ask.timeout),
         ) as answer:
             assert isinstance(answer, _Answer)
-            headed = self._clock.monotonic()
-            wire = await _receive(answer, ask)
-            headers = _headers(answer.headers.items())
-            body = _decoded(wire, headers.get("content-encoding", ""), ask)
-            ended = self._clock.monotonic()
+            headed = clock.monotonic()
+            headers = self._headers(answer)
+            wire, body = await take(answer, ask, headers.get("content-encoding", ""), limits=self._limits, clock=clock)
+            ended = clock.monotonic()
+            version = "1.0" if answer.version == HttpVersion10 else "1.1"
             return Reply(
                 status=answer.status,
                 headers=headers,
                 body=body,
                 address=answer.address,
-                http_version="1.1" if answer.version is None else f"{answer.version.major}.{answer.version.minor}",
-                timings=Timings(round((headed - began) * 1000, 2), round((ended - began) * 1000, 2)),
+                http_version=version,
+                timings=_timings(headed - began, ended - began, answer.opening),
                 wire_bytes=len(wire),
                 tls=answer.tls,
+                wire=wire,
+                egress="direct" if ask.via is None else ask.via.name,
+                heads=Heads(
+                    (method, ask.url.path),
+                    answer.request_info.headers,
+                    (version, answer.status, answer.reason or ""),
+                    answer.raw_headers,
+                ),
             )
 
+    def _session(self, via: Proxy | None) -> ClientSession:
+        if self._closed:
+            raise ValueError("this client is closed")
+        connector = GuardedConnector(
+            self._dial, via, trust=self._trust, tls_seconds=self._limits.tls_seconds, clock=self._clock
+        )
+        self._sessions[via] = session = ClientSession(
+            connector=connector,
+            headers={"Accept-Encoding": ACCEPT_ENCODING},
+            cookie_jar=DummyCookieJar(),
+            response_class=_Answer,
+            auto_decompress=False,
+            trust_env=False,
+            max_line_size=self._limits.header_bytes,
+            max_field_size=self._limits.header_bytes,
+            max_headers=self._limits.header_fields,
+        )
+        session._retry_connection = False  # see _exchange_once
+        return session
 
-async def _receive(answer: ClientResponse, ask: Ask) -> bytes:
-    limit = min(ask.max_bytes, _WIRE_BYTES)
-    if answer.content_length is not None and answer.content_length > limit and not ask.truncate:
-        answer.close()
-        raise _TooLarge
-    pieces: list[bytes] = []
-    size = 0
-    while piece := await answer.content.readany():
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit:
-            answer.close()
-            if ask.truncate:
-                break
-            raise _TooLarge
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    def _headers(self, answer: ClientResponse) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        size = 0
+        for name, value in answer.headers.items():
+            key = name.lower()
+            headers[key] = f"{headers[key]}, {value}" if key in headers else value
+            size += len(name) + len(value)
+        if size > self._limits.header_bytes:
+            raise _BadHead(f"the head of the answer is larger than {self._limits.header_bytes:,} bytes")
+        return headers
 
 
-def _decoded(wire: bytes, encodings: str, ask: Ask) -> bytes:
-    if not encodings:
-        return wire[: ask.max_bytes]
-    try:
-        return decode(wire, encodings, ask.max_bytes)
-    except Overflow as overflow:
-        if ask.truncate:
-            return overflow.start
-        raise
+def _merged(presented: Mapping[str, str], asked: dict[str, str]) -> dict[str, str]:
+    """A caller may want another language or media type. Who we are is not in `asked`: the Ask sees to that."""
+    wanted = {name.lower() for name in asked}
+    return {**{name: value for name, value in presented.items() if name.lower() not in wanted}, **asked}
 
 
-def _headers(fields: Any) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in fields:
-        key = name.lower()
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    return headers
+def _same(url: URL, parsed: WebUrl) -> URL:
+    """There is one parser, and it is not aiohttp's: where the two read a URL differently, it is not dialled."""
+    if url.raw_host != parsed.host.strip("[]") or url.port != parsed.port or url.scheme != parsed.scheme:
+        raise DialFailed(Code.GUARD, "this URL can be read in two ways", passing=False)
+    return url
 
+
+def _timings(first: float, total: float, opening: Opening | None) -> Timings:
+    if opening is None:
+        return Timings(round(first * 1000, 2), round(total * 1000, 2))
+    return Timings(round(first * 1000, 2), round(total * 1000, 2), opening.dns_ms, opening.connect_ms, opening.tls_ms)
+
+
+# What we broke off ourselves, and whether it may go better next time.
+_OURS: dict[type[Exception], tuple[Code, bool]] = {
+    TooLarge: (Code.TOO_LARGE, False),
+    TooSlow: (Code.TIMEOUT, True),
+    BadEncoding: (Code.BAD_RESPONSE, True),
+    _BadHead: (Code.BAD_RESPONSE, False),
+}
 
 # What went wrong, told by the kind of error, the first that fits. What the library says is not passed on: it may name
 # addresses behind the guard.
 _FAILURES: tuple[tuple[tuple[type[Exception], ...], Code, str], ...] = (
-    ((aiohttp.ClientConnectorDNSError,), Code.DNS, "the name of the host could not be resolved"),
-    (
-        (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError, ssl.SSLError),
-        Code.TLS,
-        "no secure connection could be made: its certificate or its TLS was not acceptable",
-    ),
+    ((ssl.SSLError,), Code.TLS, "the secure connection broke"),
     ((TimeoutError,), Code.TIMEOUT, "the site took too long"),
-    ((aiohttp.ClientConnectorError,), Code.CONNECT, "no connection could be made"),
     (
         (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, ConnectionError),
         Code.CONNECT,
@@ -163,17 +214,7 @@ _FAILURES: tuple[tuple[tuple[type[Exception], ...], Code, str], ...] = (
 
 
 def _unreachable(url: WebUrl, error: Exception) -> Unreachable:
-    if _is_forbidden(error):
-        return Unreachable(url, Code.GUARD, "the address of this host is not one that may be read", passing=False)
     for kinds, code, detail in _FAILURES:
         if isinstance(error, kinds):
             return Unreachable(url, code, detail)
     return Unreachable(url, Code.CONNECT, "the connection failed")
-
-
-def _is_forbidden(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, ForbiddenAddress):
-            return True
-        error = error.__cause__ or error.__context__
-    return False

@@ -9,6 +9,7 @@ from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
 from emissary.api.openapi import problems
 from emissary.api.schemas import JobAnswer, ScrapeAnswer, ScrapeRequest, WaitingAnswer
+from emissary.model.errors import NotFound
 from emissary.model.ids import JobId
 from emissary.model.jobs import FINAL_STATES, JobState
 from emissary.model.lanes import WhyWaiting
@@ -23,6 +24,7 @@ _LINKS = {
     operation: {"operationId": operation, "parameters": {"job": "$response.body#/id"}}
     for operation in ("seeJob", "cancelJob")
 }
+_RECEIPT = {"seeReceipt": {"operationId": "seeReceipt", "parameters": {"receipt": "$response.body#/receipt/id"}}}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -33,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
     operation_id="scrape",
     response_model=ScrapeAnswer,
     responses={
-        200: {"links": _LINKS},
+        200: {"links": {**_LINKS, **_RECEIPT}},
         202: {"model": WaitingAnswer, "description": "Accepted; not ended yet", "links": _LINKS},
         **problems(400, 401, 413, 415, 503),
     },
@@ -75,6 +77,24 @@ async def see_job(job: str, caller: Caller, services: Provided) -> Response:
 async def cancel_job(job: str, caller: Caller, services: Provided) -> Response:
     """Ends the job, unless it has ended."""
     return _json(_whole(await services.scrapes.cancel(caller, JobId(job))))
+
+
+@router.get(
+    "/receipts/{receipt}",
+    summary="See a receipt",
+    operation_id="seeReceipt",
+    response_model=dict[str, Any],
+    responses=problems(401, 404, 503),
+)
+async def see_receipt(receipt: str, caller: Caller, services: Provided) -> Response:
+    """Who asked for a page, under which rule, what came and when. It bears the name of its job."""
+    found = None
+    if receipt.startswith("rec_"):
+        shown = await services.scrapes.show(caller, JobId("job_" + receipt.removeprefix("rec_")))
+        found = _result(shown)["receipt"]
+    if found is None or bytes(found) == b"null":
+        raise NotFound(f"there is no receipt {receipt}")
+    return Response(bytes(found), media_type="application/json")
 
 
 def _json(body: dict[str, Any], status: int = 200) -> Response:

@@ -1,6 +1,7 @@
 """The lanes on SQLite. One writer at a time makes every call here a step that nothing can come between."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -69,8 +70,9 @@ class SqliteLanes:
                     Grip(LaneKey(key), fence),
                     taken.get(LaneKey(key), ()),
                     None if gap is None else timedelta(milliseconds=gap),
+                    stretch,
                 )
-                for _, key, fence, gap in held
+                for _, key, fence, gap, stretch in held
             )
             return Claimed(leases, None if next_ready is None else from_ms(next_ready))
 
@@ -100,8 +102,9 @@ class SqliteLanes:
     async def wake(self, now: datetime) -> int:
         return await self._count(sql.WAKE, {"now": to_ms(now)})
 
-    async def forsake(self, workers: Sequence[WorkerId], rest_until: datetime) -> int:
-        return await self._count(sql.FORSAKE, {"workers": _json(list(workers)), "rest_until": to_ms(rest_until)})
+    async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
+        values = {"workers": _json(list(workers)), "now": to_ms(now), "gap_ms": gap // timedelta(milliseconds=1)}
+        return await self._count(sql.FORSAKE, values)
 
     async def cancel(self, jobs: Sequence[JobId], now: datetime) -> frozenset[JobId]:
         def work(connection: sqlite3.Connection) -> frozenset[JobId]:
@@ -149,11 +152,10 @@ def _take(
     if not rows:
         return {}
     connection.execute(sql.MARK_TAKEN, {"taken": _json([(row.lane, row.rank, row.job) for row in rows])})
-    taken: dict[LaneKey, tuple[Item, ...]] = {}
+    taken: defaultdict[LaneKey, list[Item]] = defaultdict(list)
     for row in rows:
-        lane = LaneKey(row.lane)
-        taken[lane] = (*taken.get(lane, ()), _item(row))
-    return taken
+        taken[LaneKey(row.lane)].append(_item(row))
+    return {lane: tuple(items) for lane, items in taken.items()}
 
 
 def _item(row: _ItemRow) -> Item:
@@ -231,7 +233,7 @@ def _move(connection: sqlite3.Connection, settlements: list[Settlement], now: da
 
 
 def _release(connection: sqlite3.Connection, releases: Sequence[Release], now: datetime) -> None:
-    rows = [(r.grip.lane, r.grip.fence, _rest_ms(r, now), r.reason, _gap_ms(r)) for r in releases]
+    rows = [(r.grip.lane, r.grip.fence, _rest_ms(r, now), r.reason, _gap_ms(r), r.stretch) for r in releases]
     connection.execute(sql.RELEASE_LANES, {"releases": _json(rows)})
     keys = _json([release.grip.lane for release in releases])
     connection.execute(sql.PLACE_LANES, {"keys": keys, "now": to_ms(now)})

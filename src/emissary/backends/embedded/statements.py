@@ -80,7 +80,7 @@ UPDATE lanes SET state = 'ready', holder = NULL, reason = NULL WHERE state = 'wa
 HOLD_READY_LANES = """
 UPDATE lanes SET state = 'waiting', ready_at = :until, holder = :worker, fence = fence + 1, reason = 'leased'
 WHERE id IN (SELECT id FROM lanes WHERE state = 'ready' ORDER BY rank LIMIT :most)
-RETURNING id, key, fence, gap_ms
+RETURNING id, key, fence, gap_ms, stretch
 """
 
 # The next items of each held lane that nobody has in hand. json_each of a subquery is SQLite's LATERAL.
@@ -172,16 +172,17 @@ WHERE jobs.id = moved.id
 # Give lanes back; what is told under an old fence changes nothing.
 RELEASE_LANES = """
 UPDATE lanes SET holder = NULL, rest_until = max(lanes.rest_until, given.rest_until), reason = given.reason,
-    gap_ms = coalesce(given.gap_ms, lanes.gap_ms)
+    gap_ms = coalesce(given.gap_ms, lanes.gap_ms), stretch = given.stretch
 FROM (SELECT value ->> 0 AS key, value ->> 1 AS fence, value ->> 2 AS rest_until, value ->> 3 AS reason,
-             value ->> 4 AS gap_ms FROM json_each(:releases)) AS given
+             value ->> 4 AS gap_ms, value ->> 5 AS stretch FROM json_each(:releases)) AS given
 WHERE lanes.key = given.key AND lanes.fence = given.fence
 """
 
-# Lanes of dead workers are given back; when their hosts were last asked is unknown, so they rest first.
+# Lanes of dead workers are given back; when their hosts were last asked is unknown, so they rest for their gap first.
 FORSAKE = """
-UPDATE lanes SET holder = NULL, rest_until = max(rest_until, :rest_until), ready_at = max(rest_until, :rest_until),
-    reason = 'gap'
+UPDATE lanes SET holder = NULL, reason = 'gap',
+    rest_until = max(rest_until, :now + max(:gap_ms, coalesce(gap_ms, 0))),
+    ready_at = max(rest_until, :now + max(:gap_ms, coalesce(gap_ms, 0)))
 WHERE holder IN (SELECT value FROM json_each(:workers))
 """
 

@@ -1,28 +1,49 @@
 """Visits the page of a scrape, takes from it what was asked for, and says how the job ends."""
 
 import asyncio
-import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import msgspec
+from prometheus_client import Counter
 
 from emissary.engine.backoff import next_try
 from emissary.engine.delivery import delivery_of
 from emissary.engine.handlers import Done, Onward, Result, Retry, Turn, Verdict, Work
 from emissary.engine.jobs import new_job_id
-from emissary.model.ids import DocumentId, ReceiptId, ulid
+from emissary.model.cache import CachedPage
+from emissary.model.ids import DocumentId
 from emissary.model.jobs import JobState
 from emissary.model.lanes import LaneAdvice, Reason, host_lane
-from emissary.model.pages import Code, Elsewhere, Outcome, OutcomeKind, Page, Receipt, Refusal, Unreachable
+from emissary.model.pages import (
+    Code,
+    Document,
+    Elsewhere,
+    Outcome,
+    OutcomeKind,
+    Page,
+    Receipt,
+    Refusal,
+    RobotsNote,
+    Unchanged,
+    Unreachable,
+)
+from emissary.model.sessions import SessionKey
 from emissary.ports.clock import Chance, Clock
+from emissary.products.scrape.memory import Memory, extracted_before, page_of
 from emissary.products.scrape.order import ScrapeOrder, ScrapeResult, Trail, wanted_of
-from emissary.reading.extract import Extracted, extract
-from emissary.reading.identity import Identity
+from emissary.products.scrape.receipts import receipt_of
+from emissary.reading.caching import conditions, is_fresh_enough
+from emissary.reading.credentials import Credentials
+from emissary.reading.extract import extract
+from emissary.reading.identity import PRODUCT_TOKEN
+from emissary.reading.pacing import StrainWatch
+from emissary.reading.sessions import SessionBook
 from emissary.reading.visit import Errand, Visit, Visitor
+from emissary.reading.wishes import Wishes, wishes_of
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["ScrapeHandler"]
+__all__ = ["ScrapeHandler", "ScrapeTools"]
 
 _MAX_BYTES = 16 * 1024 * 1024
 _LARGE = 256 * 1024
@@ -34,23 +55,53 @@ _decode_trail = msgspec.json.Decoder(Trail).decode
 _encode = msgspec.json.Encoder().encode
 
 
+@dataclass(frozen=True, slots=True)
+class ScrapeTools:
+    """What reading a page takes."""
+
+    visitor: Visitor
+    credentials: Credentials
+    memory: Memory
+    sessions: SessionBook
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+
+
 class ScrapeHandler:
     """Keeps the promise of `engine.handlers.Handler` for single pages over HTTP."""
 
-    def __init__(self, visitor: Visitor, identity: Identity, *, clock: Clock, chance: Chance, metrics: Metrics) -> None:
-        self._visitor = visitor
-        self._identity = identity
-        self._clock = clock
-        self._chance = chance
-        self._metrics = metrics
+    def __init__(self, tools: ScrapeTools) -> None:
+        self._tools = tools
+        self._clock = tools.clock
+        self._strain = StrainWatch()
+        self._counters: dict[Code, Counter] = {}
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
         order = _decode_order(work.item.order)
-        trail = Trail(order.url, ()) if work.item.trail is None else _decode_trail(work.item.trail)
-        began = self._clock.monotonic()
-        visit = await self._visitor.visit(Errand(trail.url, order.timeout_ms / 1000, _MAX_BYTES, trail.hops), turn)
-        self._metrics.visit_seconds.observe(self._clock.monotonic() - began)
-        return await self._judge(order, visit, work)
+        copy = await self._tools.memory.recall(order, work)
+        if copy is not None and is_fresh_enough(copy, timedelta(seconds=order.max_age), self._clock.now()):
+            return await self._from_copy(order, work, copy)
+        visit = await self._visit(order, work, copy, turn)
+        if isinstance(visit.outcome, Elsewhere):
+            trail = Trail(visit.outcome.url, visit.outcome.hops)
+            return Onward(host_lane(trail.url.authority), _encode(trail), self._advice(visit))
+        return await self._judge(order, visit, work, copy)
+
+    async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work, copy: CachedPage | None) -> Verdict:
+        match visit.outcome:
+            case Page() as page:
+                return await self._read(order, visit, page, work)
+            case Unchanged(_, reply) if copy is not None:
+                again = await self._tools.memory.renew(order, work, copy, reply)
+                return await self._from_copy(order, work, again, visit)
+            case Refusal() as refusal:
+                return await self._refused(order, visit, refusal, work)
+            case Unreachable() as unreachable:
+                return self._unreached(order, visit, unreachable, work)
+            case Elsewhere(url) | Unchanged(url):
+                odd = Unreachable(url, Code.BAD_RESPONSE, "the site answered what was not asked", passing=False)
+                return self._unreached(order, visit, odd, work)
 
     def broken(self, work: Work, reason: str) -> Done:
         outcome = Outcome("invalid", Code.INTERNAL, detail=f"reading the page failed on our side ({reason})")
@@ -61,101 +112,129 @@ class ScrapeHandler:
             return done  # it may be the order itself that broke the handler
         return self._end(order, work, done, outcome)
 
-    async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work) -> Verdict:
-        match visit.outcome:
-            case Elsewhere(url, hops):
-                return Onward(host_lane(url.authority), _encode(Trail(url, hops)), _advice(visit))
-            case Page() as page:
-                return await self._read(order, visit, page, work)
-            case Refusal() as refusal:
-                return self._refused(order, visit, refusal, work)
-            case Unreachable() as unreachable:
-                return self._unreached(order, visit, unreachable, work)
+    async def _visit(self, order: ScrapeOrder, work: Work, copy: CachedPage | None, turn: Turn) -> Visit:
+        trail = Trail(order.url, ()) if work.item.trail is None else _decode_trail(work.item.trail)
+        began = self._clock.monotonic()
+        errand = Errand(
+            trail.url, order.timeout_ms / 1000, _MAX_BYTES, trail.hops, {} if copy is None else conditions(copy)
+        )
+        if order.session is None:
+            visit = await self._tools.visitor.visit(errand, turn)
+        else:
+            visit = await self._visit_in_session(SessionKey(work.item.account, order.session), errand, turn)
+        self._tools.metrics.visit_seconds.observe(self._clock.monotonic() - began)
+        return visit
+
+    async def _visit_in_session(self, key: SessionKey, errand: Errand, turn: Turn) -> Visit:
+        session = await self._tools.sessions.open(key)
+        visit = await self._tools.visitor.visit(replace(errand, cookies=session.cookies, session=key.place), turn)
+        egress = None if visit.reply is None else visit.reply.egress
+        await self._tools.sessions.keep(key, session, visit.set_cookies, egress)
+        return visit
 
     async def _read(self, order: ScrapeOrder, visit: Visit, page: Page, work: Work) -> Done:
+        outcome, state, document = await self._take(order, page, work)
+        wishes = wishes_of(page, PRODUCT_TOKEN)
+        await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
+        receipt = await self._receipt(visit, work, wishes)
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit))
+        return self._end(order, work, done, outcome)
+
+    async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document]:
         wanted = wanted_of(order)
         # A large page would hold up everything else on the loop.
         taken = await asyncio.to_thread(extract, page, wanted) if len(page.body) > _LARGE else extract(page, wanted)
-        outcome, state = _outcome_of(page, taken)
-        document = taken.to_document(DocumentId(f"doc_{self._ulid()}"), order.source_url)
-        result = ScrapeResult(document, self._receipt(visit, work))
-        return self._end(order, work, Done(state, _packed(outcome, result), _advice(visit)), outcome)
+        document = taken.to_document(_document_id(work), order.source_url)
+        outcome, state = _outcome_of(page, document.missing)
+        return outcome, state, document
 
-    def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
+    async def _from_copy(self, order: ScrapeOrder, work: Work, copy: CachedPage, visit: Visit | None = None) -> Done:
+        """The page from its copy. If the same was asked for the last time, nothing is even read again."""
+        page = page_of(copy, order, RobotsNote(None, None, copy.fetched_at))
+        document = extracted_before(copy, order)
+        if document is None:
+            outcome, state, document = await self._take(order, page, work)
+        else:
+            document = msgspec.structs.replace(document, id=_document_id(work), source_url=order.source_url)
+            outcome, state = _outcome_of(page, document.missing)
+        receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), copy=copy)
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)))
+        return self._end(order, work, done, outcome)
+
+    async def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
         """A refusal is an answer. Only where the site itself says when to come back is it asked again, and then."""
-        later, advice = refusal.retry_at, _advice(visit)
+        later, advice = refusal.retry_at, self._advice(visit)
         if later is not None and refusal.code in (Code.RATE_LIMITED, Code.UNAVAILABLE):
-            advice = LaneAdvice(advice.gap, later, Reason.RETRY_AFTER)
+            advice = replace(advice, rest_until=later, reason=Reason.RETRY_AFTER)
             patient = later <= work.item.created_at + timedelta(milliseconds=order.patience_ms)
             if patient and work.item.failures + 1 < _ASKED_AGAIN:
                 return Retry(later, advice)
-        outcome = Outcome("refusal", refusal.code, refusal.http_status, later, refusal.detail)
-        result = ScrapeResult(receipt=self._receipt(visit, work))
+        evidence = list(refusal.evidence) or msgspec.UNSET
+        outcome = Outcome("refusal", refusal.code, refusal.http_status, later, refusal.detail, evidence)
+        result = ScrapeResult(receipt=await self._receipt(visit, work, Wishes()))
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
+        advice = self._advice(visit)
         if unreachable.passing:
             at = next_try(work.item.failures + 1, order.attempts, self._clock.now())
             if at is not None:
-                return Retry(at, _advice(visit))
+                return Retry(at, advice)
         kind: OutcomeKind = "invalid" if unreachable.code in _INVALID else "unreachable"
         outcome = Outcome(kind, unreachable.code, unreachable.http_status, None, unreachable.detail)
-        result = ScrapeResult(receipt=self._receipt(visit, work))
-        return self._end(order, work, Done(JobState.FAILED, _packed(outcome, result), _advice(visit)), outcome)
+        result = ScrapeResult(receipt=receipt_of(visit, work, self._tools.credentials, self._clock.now()))
+        return self._end(order, work, Done(JobState.FAILED, _packed(outcome, result), advice), outcome)
+
+    async def _receipt(self, visit: Visit, work: Work, wishes: Wishes) -> Receipt:
+        capture = None if wishes.noarchive else await self._tools.memory.capture(visit)
+        receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now())
+        return msgspec.structs.replace(
+            receipt, capture=capture, directives=wishes.directives, usage_preferences=wishes.usage
+        )
 
     def _end(self, order: ScrapeOrder, work: Work, done: Done, outcome: Outcome) -> Done:
         """The job has ended; whoever wanted to be told is told by a job of the same transaction."""
-        self._metrics.visits.labels(outcome.kind, outcome.code.value).inc()
+        self._counted(outcome).inc()
         if order.hook is None:
             return done
+        told = {"id": work.item.job, "status": done.state, "url": order.source_url, "outcome": outcome}
         event = delivery_of(
             order.hook,
             f"job.{done.state.value}",
-            {"id": work.item.job, "status": done.state, "url": order.source_url, "outcome": outcome,
-             "metadata": order.metadata},
-            job=new_job_id(self._clock, self._chance),
+            {**told, "metadata": order.metadata},
+            job=new_job_id(self._clock, self._tools.chance),
             account=work.item.account,
             now=self._clock.now(),
-        )  # fmt: skip
+        )
         return replace(done, follow_ups=(event,))
 
-    def _receipt(self, visit: Visit, work: Work) -> Receipt:
-        page = visit.outcome if isinstance(visit.outcome, Page) else None
-        reply = None if page is None else page.reply
-        headers = {} if reply is None else reply.headers
-        return Receipt(
-            id=ReceiptId(f"rec_{self._ulid()}"),
-            agent=self._identity.agent,
-            fetched_at=self._clock.now(),
-            robots=visit.outcome.robots if isinstance(visit.outcome, Page | Refusal) else None,
-            lane_wait_ms=max(int((work.started_at - work.item.created_at) / timedelta(milliseconds=1)), 0),
-            redirects=list(visit.hops),
-            address=None if reply is None else reply.address,
-            tls=None if reply is None else reply.tls,
-            timings=None if reply is None else reply.timings,
-            etag=headers.get("etag"),
-            last_modified=headers.get("last-modified"),
-            bytes=0 if reply is None else len(reply.body),
-            sha256=None if reply is None else hashlib.sha256(reply.body).hexdigest(),
-            engine="http",
-            engine_reason="the only engine here",
-        )
+    def _counted(self, outcome: Outcome) -> Counter:
+        """The counter of such outcomes; finding it anew each time would cost more than counting."""
+        found = self._counters.get(outcome.code)
+        if found is None:
+            found = self._counters[outcome.code] = self._tools.metrics.visits.labels(outcome.kind, outcome.code.value)
+        return found
 
-    def _ulid(self) -> str:
-        return ulid(self._clock.now(), self._chance.draw(10))
+    def _advice(self, visit: Visit) -> LaneAdvice:
+        """What the site asks for now, and how it bears us; a Crawl-delay that it no longer states is forgotten."""
+        took = None if visit.reply is None else visit.reply.timings.first_byte_ms
+        strain = self._strain.note(visit.outcome.url.host, visit.outcome, took)
+        return LaneAdvice(gap=visit.gap or timedelta(), strain=strain)
 
 
-def _advice(visit: Visit) -> LaneAdvice:
-    """What the site asks for now; a Crawl-delay that it no longer states is forgotten."""
-    return LaneAdvice(gap=visit.gap or timedelta())
+def _document_id(work: Work) -> DocumentId:
+    """A document bears the name of its job, so that one leads to the other."""
+    return DocumentId("doc_" + work.item.job.removeprefix("job_"))
 
 
-def _outcome_of(page: Page, taken: Extracted) -> tuple[Outcome, JobState]:
+def _outcome_of(page: Page, missing: list[str] | None) -> tuple[Outcome, JobState]:
     status = page.reply.status
-    if status >= 400:
-        return Outcome("page", Code.NOT_FOUND, status, detail=f"the site answered {status}"), JobState.COMPLETED
-    if taken.missing:
-        detail = f"the page has no value for {', '.join(taken.missing)}"
+    if page.code is not Code.OK:
+        evidence = list(page.evidence) or msgspec.UNSET
+        detail = f"the site answered {status}, and says that the page is not there"
+        return Outcome("page", page.code, status, None, detail, evidence), JobState.COMPLETED
+    if missing:
+        detail = f"the page has no value for {', '.join(missing)}"
         return Outcome("invalid", Code.MISSING_FIELD, status, detail=detail), JobState.FAILED
     return Outcome("page", Code.OK, status), JobState.COMPLETED
 

@@ -26,6 +26,9 @@ class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     engine: Engine = "auto"
     only_main_content: bool = True
     timeout_ms: int = 30_000
+    max_age: int = 0
+    keep_copy: bool = False
+    session: str | None = None
     attempts: int = 1
     patience_ms: int = 30_000
     hook: Hook | None = None

@@ -15,6 +15,7 @@ from emissary.testing.web.sites.numbered import numbered_site
 from emissary.testing.web.sites.rules import rules_sites
 from emissary.testing.web.sites.shop import shop_site
 from emissary.testing.web.sites.trouble import trouble_site
+from emissary.testing.web.sites.walls import walls_site
 
 __all__ = ["NAMES", "build_sites", "numbered_site"]
 
@@ -33,6 +34,7 @@ NAMES = (
     "bigrobots",
     "hooks",
     "log",
+    "walls",
 )
 
 
@@ -47,5 +49,6 @@ def build_sites(addresses: Addresses, seen: Seen, now: Callable[[], datetime]) -
         *rules_sites(),
         hooks_site(),
         log_site(seen),
+        walls_site(),
     )
     return {site.name: site for site in sites}

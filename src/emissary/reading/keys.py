@@ -1,0 +1,105 @@
+"""The keys that prove who we are: made from chance, published before they sign, and dropped a while after."""
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = ["KEPT_FOR", "PUBLISHED_AHEAD", "KeyRing", "SigningKey", "drop_retired", "rotate"]
+
+PUBLISHED_AHEAD = timedelta(hours=24)
+"""A key waits this long before it signs, so that no site meets it with a directory fetched before it was there."""
+
+KEPT_FOR = timedelta(hours=48)
+"""A key stays in the directory this long after its last signature, for sites that check late."""
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """An Ed25519 key, made from 32 secret bytes: these bytes and the two times are all there is to store.
+
+    `key_id` is the base64url SHA-256 thumbprint of the public key (RFC 7638, RFC 8037).
+    """
+
+    secret: bytes = field(repr=False)
+    not_before: datetime
+    expires: datetime | None = None
+    x: str = field(init=False, compare=False)
+    key_id: str = field(init=False, compare=False)
+    _private: Ed25519PrivateKey = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Derived here and kept: reading the secret anew would cost more than a signature does.
+        private = Ed25519PrivateKey.from_private_bytes(self.secret)
+        x = _base64url(private.public_key().public_bytes_raw())
+        object.__setattr__(self, "_private", private)
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "key_id", _thumbprint(x))
+
+    def sign(self, message: bytes) -> bytes:
+        return self._private.sign(message)
+
+    def public_jwk(self) -> dict[str, str | int]:
+        """The public half, as the key directory shows it."""
+        jwk: dict[str, str | int] = {"kty": "OKP", "crv": "Ed25519", "kid": self.key_id, "x": self.x, "use": "sig"}
+        jwk["nbf"] = int(self.not_before.timestamp())
+        if self.expires is not None:
+            jwk["exp"] = int(self.expires.timestamp())
+        return jwk
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """All keys that the directory shows, in the order in which they were published.
+
+    Which of them signs follows from the time alone, so that every process that holds the ring changes over together.
+    """
+
+    published: tuple[SigningKey, ...]
+
+    def __post_init__(self) -> None:
+        if not self.published:
+            raise ValueError("a key ring holds at least one key")
+
+    def active(self, now: datetime) -> SigningKey:
+        """The key to sign with: of those whose time has come, the one published last."""
+        ready = (key for key in reversed(self.published) if key.not_before <= now)
+        return next(ready, self.published[0])
+
+
+def rotate(
+    ring: KeyRing,
+    new_key: SigningKey,
+    now: datetime,
+    *,
+    ahead: timedelta = PUBLISHED_AHEAD,
+    keep: timedelta = KEPT_FOR,
+) -> KeyRing:
+    """Publish the new key beside the others; it signs after `ahead`, and they are retired `keep` after that.
+
+    After a theft both are zero: the stolen key must not be shown for another day.
+    """
+    if any(key.secret == new_key.secret for key in ring.published):
+        raise ValueError("the new key is already in the ring")
+    begins = now + ahead
+    ends = begins + keep
+    others = (replace(key, expires=min(key.expires or ends, ends)) for key in ring.published)
+    return KeyRing((*others, replace(new_key, not_before=begins, expires=None)))
+
+
+def drop_retired(ring: KeyRing, now: datetime) -> KeyRing:
+    """The ring without the keys whose time is over. The key that signs is never among them: its successor ends it."""
+    return KeyRing(tuple(key for key in ring.published if key.expires is None or key.expires > now))
+
+
+def _thumbprint(x: str) -> str:
+    # RFC 7638: the required members only, in alphabetical order, without white space.
+    canonical = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": x}, separators=(",", ":"))
+    return _base64url(hashlib.sha256(canonical.encode()).digest())
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")
