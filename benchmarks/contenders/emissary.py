@@ -2,14 +2,16 @@
 
 import asyncio
 import sqlite3
+import sys
 from datetime import timedelta
 
 import msgspec
 import uvloop
+from pydantic import AnyHttpUrl
 
 from benchmarks.measuring import Cost, Meter, Task, play
 from benchmarks.workload import SCHEMA, check_sample
-from emissary.compose import LOCAL_ACCOUNT, App, open_app
+from emissary.compose import LOCAL_ACCOUNT, App, open_app, steady_process
 from emissary.engine.jobs import new_job_id
 from emissary.model import zstd
 from emissary.model.jobs import NewJob
@@ -34,10 +36,13 @@ async def _read_all(task: Task) -> Cost:
         worker_lanes=100,
         allow_networks=("127.0.0.0/8",),
         log_level="warning",
+        agent_url=AnyHttpUrl("https://agent.example/") if "--sign" in sys.argv else None,
+        captures="--capture" in sys.argv,
     )
     configure_logs(settings.log, settings.log_level)
     meter = Meter()
     async with open_app(settings) as app:
+        steady_process()
         await _accept(app, task.urls)
         async with asyncio.TaskGroup() as group:
             group.create_task(app.worker.run())

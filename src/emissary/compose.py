@@ -1,5 +1,6 @@
 """The composition root: settings become an app. The only module that names a backend or an adapter."""
 
+import gc
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -55,7 +56,7 @@ from emissary.reading.warc import exchange_records, segment_start
 from emissary.settings import Settings
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["LOCAL_ACCOUNT", "App", "first_key", "open_app", "the_clock"]
+__all__ = ["LOCAL_ACCOUNT", "App", "first_key", "open_app", "steady_process", "the_clock"]
 
 LOCAL_ACCOUNT = AccountId("acc_local")
 _ITEMS_PER_TAKE = 20
@@ -185,6 +186,13 @@ def _check(settings: Settings) -> None:
         if getattr(settings, name) is not None:
             what = "this version keeps everything in EMISSARY_DATA_DIR; unset it, or use a later version"
             raise SettingsError(f"EMISSARY_{name.upper()}: {what}")
+
+
+def steady_process() -> None:
+    """Tell the collector that what was made at start lives for ever, and to look less often at what passes through."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def the_clock() -> Clock:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from emissary.api.app import create_app
-from emissary.compose import App
+from emissary.compose import App, steady_process
 from emissary.model.errors import PortInUse
 
 __all__ = ["serve"]
@@ -45,6 +45,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         serving = group.create_task(server.serve([listener]))
         while not server.started and not serving.done():
             await app.services.clock.sleep(0.005)
+        steady_process()
         on_ready(_url(listener))
         await stop.wait()
         server.should_exit = True

@@ -2,12 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NewType
 
 import msgspec
 
 from emissary.model.ids import AccountId
 
-__all__ = ["CacheKey", "CachedPage"]
+__all__ = ["CacheKey", "CachedPage", "Reader", "reader_of"]
+
+Reader = NewType("Reader", str)
+"""An account, or one session of it: what a site showed in one session it has not shown in another."""
+
+
+def reader_of(account: AccountId, session: str | None) -> Reader:
+    """Who reads."""
+    return Reader(account if session is None else f"{account}/{session}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +24,7 @@ class CacheKey:
     """Whose copy of which page; a copy with no owner is for everyone."""
 
     url: str
-    owner: AccountId | None
+    owner: Reader | None
 
 
 class CachedPage(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,3 +38,4 @@ class CachedPage(msgspec.Struct, frozen=True, rename="camel"):
     sha256: str
     wanted: str | None = None  # what was asked for when `extracted` was taken
     extracted: bytes | None = None  # as JSON
+    shared: bool = False  # whether the site lets it be kept for everyone

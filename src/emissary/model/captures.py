@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-__all__ = ["Capture", "Exchange"]
+__all__ = ["Capture", "Exchange", "Segment"]
 
 
 class Capture(msgspec.Struct, frozen=True):
@@ -26,3 +26,12 @@ class Exchange:
     response_head: bytes
     response_body: bytes
     notes: dict[str, str]  # what we know beyond the bytes: the robots rule, the time it took
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The exchanges of one writer in one hour."""
+
+    name: str
+    begins_at: datetime
+    bytes: int

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from emissary.model.captures import Capture, Exchange
+from emissary.model.captures import Capture, Exchange, Segment
 
 __all__ = ["Captures"]
 
@@ -19,12 +19,12 @@ class Captures(Protocol):
         """The records of the exchange, each a gzip member; None if the segment is gone."""
         ...
 
-    async def segments(self) -> list[str]:
-        """The names of the segments, oldest first."""
+    async def segments(self, since: datetime | None = None) -> list[Segment]:
+        """The segments, oldest first; those that ended before `since` are left out."""
         ...
 
     async def segment(self, name: str) -> bytes | None:
-        """A whole segment, readable by any WARC reader."""
+        """A whole segment, readable by any WARC reader to its end; None if it is gone."""
         ...
 
     async def drop(self, before: datetime) -> int:

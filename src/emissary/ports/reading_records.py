@@ -3,8 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from emissary.model.cache import CachedPage, CacheKey
-from emissary.model.ids import AccountId
+from emissary.model.cache import CachedPage, CacheKey, Reader
 from emissary.model.sessions import KeptSession, SessionKey
 from emissary.model.site_owners import OptOut, Ownership
 
@@ -12,10 +11,10 @@ __all__ = ["PageCache", "Secrets", "Sessions", "SiteOwners"]
 
 
 class PageCache(Protocol):
-    """Copies of pages, for the one account that read them or for everyone."""
+    """Copies of pages, for the one who read them or for everyone."""
 
-    async def find(self, url: str, account: AccountId) -> CachedPage | None:
-        """The newest copy that this account may see."""
+    async def find(self, url: str, reader: Reader) -> CachedPage | None:
+        """The newest copy that this reader may see."""
         ...
 
     async def keep(self, key: CacheKey, page: CachedPage) -> None:

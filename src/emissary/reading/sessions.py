@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from emissary.model.errors import StoreUnavailable
 from emissary.model.pages import WebUrl
 from emissary.model.sessions import SESSION_LIFE, KeptSession, SessionKey
 from emissary.ports.clock import Clock
@@ -13,7 +14,7 @@ from emissary.reading.cookies import Cookies
 
 __all__ = ["Session", "SessionBook", "SetCookies"]
 
-_TRIES = 5
+_TRIES = 100  # each one that fails is another visit's success
 
 SetCookies = tuple[tuple[WebUrl, tuple[str, ...]], ...]
 """The cookies that answers have set, in order, each with the URL it came from."""
@@ -68,3 +69,4 @@ class SessionBook:
             if await self._sessions.keep(key, kept):
                 return
             session = await self.open(key)  # another visit was quicker: its cookies first, then ours
+        raise StoreUnavailable("the session is changed by so many visits at a time that ours found no turn")

@@ -23,7 +23,9 @@ def segment_start(software: str, name: str, at: datetime, chance: bytes) -> byte
 def exchange_records(exchange: Exchange, chance: bytes) -> bytes:
     """The three records of an exchange; takes 48 bytes of chance for their names."""
     request, response, metadata = (_identity(chance[start : start + 16]) for start in (0, 16, 32))
-    about = {"WARC-Target-URI": exchange.url, "WARC-IP-Address": exchange.address}
+    about = {"WARC-Target-URI": exchange.url}
+    if exchange.address:  # a proxy may not tell
+        about["WARC-IP-Address"] = exchange.address
     linked = {**about, "WARC-Concurrent-To": response}
     body = exchange.response_body
     return b"".join(

@@ -2,15 +2,14 @@
 
 import asyncio
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from emissary.backends.embedded.desk import Desk, Task
 from emissary.model.errors import StoreUnavailable
 
 __all__ = ["Database", "from_ms", "to_ms"]
@@ -18,7 +17,6 @@ __all__ = ["Database", "from_ms", "to_ms"]
 T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_IN_ONE_COMMIT = 256
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -32,60 +30,10 @@ def from_ms(value: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=value)
 
 
-@dataclass(slots=True, eq=False)
-class _Task:
-    work: Callable[[sqlite3.Connection], Any]
-    future: asyncio.Future[Any]
-    value: Any = None
-    error: BaseException | None = None
+_Work = Callable[[sqlite3.Connection], Any]
 
 
-class _Desk:
-    """A thread with a connection of its own and a queue before it."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, name: str, run: Callable[[sqlite3.Connection, list[_Task]], None]
-    ) -> None:
-        self._connection = connection
-        self._run = run
-        self._loop = asyncio.get_running_loop()
-        self._waiting: deque[_Task] = deque()
-        self._bell = threading.Semaphore(0)
-        self._closed = False
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
-
-    async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._closed:
-            raise StoreUnavailable("the store is closed")
-        task = _Task(work, self._loop.create_future())
-        self._waiting.append(task)
-        self._bell.release()
-        result: T = await task.future
-        return result
-
-    async def close(self) -> None:
-        self._closed = True
-        self._bell.release()
-        await asyncio.to_thread(self._thread.join)
-
-    def _serve(self) -> None:
-        while True:
-            self._bell.acquire()
-            if not self._waiting:
-                if self._closed:
-                    break
-                continue  # the task this ring was for has gone with an earlier commit
-            tasks = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST_IN_ONE_COMMIT))]
-            self._run(self._connection, tasks)
-            try:
-                self._loop.call_soon_threadsafe(_tell, tasks)
-            except RuntimeError:
-                break  # the loop is gone, and with it everyone who waited
-        self._connection.close()
-
-
-def _read_each(connection: sqlite3.Connection, tasks: list[_Task]) -> None:
+def _read_each(connection: sqlite3.Connection, tasks: list[Task[_Work]]) -> None:
     for task in tasks:
         try:
             task.value = task.work(connection)
@@ -95,7 +43,7 @@ def _read_each(connection: sqlite3.Connection, tasks: list[_Task]) -> None:
             task.error = error
 
 
-def _commit_together(connection: sqlite3.Connection, tasks: list[_Task]) -> None:
+def _commit_together(connection: sqlite3.Connection, tasks: list[Task[_Work]]) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         for task in tasks:
@@ -108,7 +56,7 @@ def _commit_together(connection: sqlite3.Connection, tasks: list[_Task]) -> None
             task.error = StoreUnavailable(f"the store could not be written: {error}")
 
 
-def _attempt(connection: sqlite3.Connection, task: _Task) -> None:
+def _attempt(connection: sqlite3.Connection, task: Task[_Work]) -> None:
     """A task that fails takes back what it wrote itself, not what its neighbours in the same commit did."""
     connection.execute("SAVEPOINT task")
     try:
@@ -122,23 +70,13 @@ def _attempt(connection: sqlite3.Connection, task: _Task) -> None:
     connection.execute("RELEASE task")
 
 
-def _tell(tasks: list[_Task]) -> None:
-    for task in tasks:
-        if task.future.done():
-            continue  # whoever asked has stopped waiting
-        if task.error is None:
-            task.future.set_result(task.value)
-        else:
-            task.future.set_exception(task.error)
-
-
 class Database:
     """The file, its writer and its reader. Nothing here ever blocks the event loop."""
 
     def __init__(self, path: Path, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
         self.path = path
-        self._writer = _Desk(writer, "emissary-writer", _commit_together)
-        self._reader = _Desk(reader, "emissary-reader", _read_each)
+        self._writer: Desk[_Work] = Desk("emissary-writer", partial(_commit_together, writer), writer.close)
+        self._reader: Desk[_Work] = Desk("emissary-reader", partial(_read_each, reader), reader.close)
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -151,11 +89,13 @@ class Database:
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work in a transaction; when this returns, it has been committed and synced."""
-        return await self._writer.do(work)
+        result: T = await self._writer.do(work)
+        return result
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work on what has been committed."""
-        return await self._reader.do(work)
+        result: T = await self._reader.do(work)
+        return result
 
     async def close(self) -> None:
         await self._reader.close()

@@ -7,8 +7,7 @@ import msgspec
 
 from emissary.backends.embedded.database import Database, from_ms, to_ms
 from emissary.model import zstd
-from emissary.model.cache import CachedPage, CacheKey
-from emissary.model.ids import AccountId
+from emissary.model.cache import CachedPage, CacheKey, Reader
 from emissary.model.sessions import SESSION_LIFE, KeptSession, SessionKey
 from emissary.model.site_owners import OptOut, Ownership
 
@@ -24,9 +23,9 @@ class SqlitePageCache:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def find(self, url: str, account: AccountId) -> CachedPage | None:
+    async def find(self, url: str, reader: Reader) -> CachedPage | None:
         statement = "SELECT page FROM pages WHERE url = ? AND owner IN ('', ?) ORDER BY fetched_at DESC LIMIT 1"
-        row = await self._database.read(lambda connection: connection.execute(statement, (url, account)).fetchone())
+        row = await self._database.read(lambda connection: connection.execute(statement, (url, reader)).fetchone())
         return None if row is None else _decode(zstd.decompress(row[0]))
 
     async def keep(self, key: CacheKey, page: CachedPage) -> None:

@@ -50,6 +50,8 @@ _LARGE = 256 * 1024
 _ASKED_AGAIN = 3
 _INVALID = frozenset({Code.TOO_LARGE, Code.BAD_CONTENT, Code.TOO_MANY_REDIRECTS, Code.GUARD})
 
+_NO_WISHES = Wishes()
+
 _decode_order = msgspec.json.Decoder(ScrapeOrder).decode
 _decode_trail = msgspec.json.Decoder(Trail).decode
 _encode = msgspec.json.Encoder().encode
@@ -171,7 +173,7 @@ class ScrapeHandler:
                 return Retry(later, advice)
         evidence = list(refusal.evidence) or msgspec.UNSET
         outcome = Outcome("refusal", refusal.code, refusal.http_status, later, refusal.detail, evidence)
-        result = ScrapeResult(receipt=await self._receipt(visit, work, Wishes()))
+        result = ScrapeResult(receipt=await self._receipt(visit, work, _NO_WISHES))
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
@@ -188,6 +190,8 @@ class ScrapeHandler:
     async def _receipt(self, visit: Visit, work: Work, wishes: Wishes) -> Receipt:
         capture = None if wishes.noarchive else await self._tools.memory.capture(visit)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now())
+        if capture is None and wishes == _NO_WISHES:
+            return receipt
         return msgspec.structs.replace(
             receipt, capture=capture, directives=wishes.directives, usage_preferences=wishes.usage
         )

@@ -1,24 +1,34 @@
 """What scraping remembers of pages: copies for the next time, and captures of the exchanges themselves."""
 
 import hashlib
+from dataclasses import replace
+from datetime import datetime
 
 import msgspec
+import structlog
 
 from emissary.engine.handlers import Work
-from emissary.model.cache import CachedPage, CacheKey
+from emissary.model.cache import CachedPage, CacheKey, reader_of
 from emissary.model.captures import Capture, Exchange
-from emissary.model.pages import Document, Page, Refusal, Reply, RobotsNote, Timings, Unchanged
+from emissary.model.errors import StoreUnavailable
+from emissary.model.pages import Document, Heads, Page, Refusal, Reply, RobotsNote, Timings, Unchanged
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Clock
 from emissary.ports.reading_records import PageCache
 from emissary.products.scrape.order import ScrapeOrder
 from emissary.reading.caching import Keeping, keeping_of, kept_headers, refreshed
 from emissary.reading.charset import charset_of
+from emissary.reading.identity import PRODUCT_TOKEN
+from emissary.reading.preferences import directives_of
+from emissary.reading.urls import parse
 from emissary.reading.visit import Visit
 
 __all__ = ["Memory", "digest_of_wish", "extracted_before", "page_of"]
 
 _LARGEST_COPY = 2 * 1024 * 1024
+_WITHHELD = "withheld"
+
+log = structlog.get_logger(__name__)
 
 _encode = msgspec.json.Encoder().encode
 _decode_document = msgspec.json.Decoder(Document).decode
@@ -36,16 +46,15 @@ class Memory:
         """The copy of the page, if the order is one that may use copies."""
         if not order.keep_copy or work.item.trail is not None:
             return None
-        return await self._cache.find(order.url.href, work.item.account)
+        copy = await self._cache.find(order.url.href, reader_of(work.item.account, order.session))
+        # A page may look otherwise in a session, whatever its site says about copies.
+        return None if copy is not None and copy.shared and order.session is not None else copy
 
     async def keep(self, order: ScrapeOrder, work: Work, page: Page, document: Document, *, noarchive: bool) -> None:
         """Keep a copy of the page, and what was taken from it, if the site lets us."""
         if not order.keep_copy or work.item.trail is not None or len(page.body) > _LARGEST_COPY:
             return
-        with_session = order.session is not None
-        keeping = keeping_of(page.reply, with_session=with_session, noarchive=noarchive)
-        if keeping is Keeping.NOBODY:
-            return
+        keeping = keeping_of(page.reply, with_session=order.session is not None, noarchive=noarchive)
         copy = CachedPage(
             url=page.url.href,
             fetched_at=self._clock.now(),
@@ -56,30 +65,60 @@ class Memory:
             wanted=digest_of_wish(order),
             extracted=_encode(document),
         )
-        owner = work.item.account if keeping is Keeping.OWNER else None
-        await self._cache.keep(CacheKey(order.url.href, owner), copy)
+        await self._put(order, work, copy, keeping)
 
     async def renew(self, order: ScrapeOrder, work: Work, copy: CachedPage, reply: Reply) -> CachedPage:
-        """The site says that the copy still holds."""
+        """The site says that the copy still holds. For whom it holds may become narrower with that, but never wider."""
         again = refreshed(copy, reply, self._clock.now())
-        private = "private" in again.headers.get("cache-control", "").lower() or order.session is not None
-        owner = work.item.account if private else None
-        await self._cache.keep(CacheKey(order.url.href, owner), again)
+        said = replace(reply, status=copy.status, headers={**reply.headers, **again.headers})
+        noarchive = directives_of(said.headers, None, PRODUCT_TOKEN).noarchive
+        keeping = keeping_of(said, with_session=order.session is not None, noarchive=noarchive)
+        if keeping is Keeping.EVERYONE and not copy.shared:
+            keeping = Keeping.OWNER
+        await self._put(order, work, again, keeping)
         return again
 
+    async def _put(self, order: ScrapeOrder, work: Work, copy: CachedPage, keeping: Keeping) -> None:
+        if keeping is Keeping.NOBODY:
+            return
+        shared = keeping is Keeping.EVERYONE
+        owner = None if shared else reader_of(work.item.account, order.session)
+        await self._cache.keep(CacheKey(order.url.href, owner), msgspec.structs.replace(copy, shared=shared))
+
     async def capture(self, visit: Visit) -> Capture | None:
-        """Keep the exchange as it was."""
+        """Keep the exchange as it was, but for its cookies; None where it was not kept."""
         reply = visit.reply
         if self._captures is None or reply is None or reply.heads is None:
             return None
-        outcome = visit.outcome
-        url = outcome.url.href if isinstance(outcome, Page | Refusal | Unchanged) else ""
-        rule = outcome.robots.rule if isinstance(outcome, Page | Refusal | Unchanged) and outcome.robots else None
-        notes = {"robotsRule": rule or "none", "fetchTimeMs": str(reply.timings.total_ms), "egress": reply.egress}
-        exchange = Exchange(
-            url, self._clock.now(), reply.address, reply.request_head, reply.response_head, reply.wire, notes
-        )
-        return await self._captures.keep(exchange)
+        try:
+            return await self._captures.keep(_exchange(visit, reply, reply.heads, self._clock.now()))
+        except StoreUnavailable as error:
+            # The page is worth more than its capture; the receipt says that there is none.
+            log.warning("an exchange was not captured", reason=error.detail)
+            return None
+
+
+def _exchange(visit: Visit, reply: Reply, heads: Heads, at: datetime) -> Exchange:
+    outcome = visit.outcome
+    robots = outcome.robots if isinstance(outcome, Page | Refusal | Unchanged) else None
+    rule = None if robots is None else robots.rule
+    notes = {"robotsRule": rule or "none", "fetchTimeMs": str(reply.timings.total_ms), "egress": reply.egress}
+    shown = replace(reply, heads=_without_cookies(heads))
+    return Exchange(outcome.url.href, at, reply.address, shown.request_head, shown.response_head, reply.wire, notes)
+
+
+def _without_cookies(heads: Heads) -> Heads:
+    """Cookies are kept sealed or not at all, and captures are not sealed."""
+    return msgspec.structs.replace(
+        heads,
+        request_fields={
+            name: _WITHHELD if name.lower() == "cookie" else value for name, value in heads.request_fields.items()
+        },
+        response_fields=tuple(
+            (name, _WITHHELD.encode() if name.lower() in (b"set-cookie", b"set-cookie2") else value)
+            for name, value in heads.response_fields
+        ),
+    )
 
 
 def digest_of_wish(order: ScrapeOrder) -> str:
@@ -99,4 +138,5 @@ def page_of(copy: CachedPage, order: ScrapeOrder, robots: RobotsNote) -> Page:
     """The copy as a page, to take something else from it."""
     kind = copy.headers.get("content-type", "")
     reply = Reply(copy.status, copy.headers, copy.body, "", "1.1", Timings(0, 0), 0)
-    return Page(order.url, reply, robots, kind.partition(";")[0].strip().lower(), charset_of(copy.body, kind))
+    url = order.url if copy.url == order.url.href else parse(copy.url)  # where a redirect has led
+    return Page(url, reply, robots, kind.partition(";")[0].strip().lower(), charset_of(copy.body, kind))

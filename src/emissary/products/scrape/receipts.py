@@ -21,37 +21,34 @@ def receipt_of(
     visit: Visit | None, work: Work, credentials: Credentials, now: datetime, *, copy: CachedPage | None = None
 ) -> Receipt:
     """The account of a visit; without one, that of a copy which was good enough."""
-    receipt = Receipt(
-        id=ReceiptId("rec_" + work.item.job.removeprefix("job_")),
-        agent=credentials.identity.agent,
-        fetched_at=now,
-        lane_wait_ms=max((work.started_at - work.item.created_at) // _MILLISECOND, 0),
-        redirects=[] if visit is None else list(visit.hops),
-    )
-    if visit is not None:
-        receipt = _of_visit(receipt, visit, credentials)
-    return receipt if copy is None else _of_copy(receipt, copy, asked=visit is not None)
-
-
-def _of_visit(receipt: Receipt, visit: Visit, credentials: Credentials) -> Receipt:
-    outcome, reply = visit.outcome, visit.reply
+    identity = ReceiptId("rec_" + work.item.job.removeprefix("job_"))
+    waited = max((work.started_at - work.item.created_at) // _MILLISECOND, 0)
+    agent, hops = credentials.identity.agent, [] if visit is None else list(visit.hops)
+    reply = None if visit is None else visit.reply
+    outcome = None if visit is None else visit.outcome
     robots = outcome.robots if isinstance(outcome, Page | Refusal | Unchanged) else None
     if reply is None:
-        return msgspec.structs.replace(receipt, robots=robots)
-    return msgspec.structs.replace(
-        receipt,
-        robots=robots,
-        key_id=credentials.key_id,
-        address=reply.address,
-        tls=reply.tls,
-        timings=reply.timings,
-        etag=reply.headers.get("etag"),
-        last_modified=reply.headers.get("last-modified"),
-        bytes=len(reply.body),
-        wire_bytes=reply.wire_bytes,
-        sha256=hashlib.sha256(reply.body).hexdigest(),
-        egress=reply.egress,
-    )
+        receipt = Receipt(identity, agent, now, waited, hops, robots=robots)
+    else:
+        receipt = Receipt(
+            identity,
+            agent,
+            now,
+            waited,
+            hops,
+            key_id=credentials.key_id,
+            robots=robots,
+            address=reply.address,
+            tls=reply.tls,
+            timings=reply.timings,
+            etag=reply.headers.get("etag"),
+            last_modified=reply.headers.get("last-modified"),
+            bytes=len(reply.body),
+            wire_bytes=reply.wire_bytes,
+            sha256=hashlib.sha256(reply.body).hexdigest(),
+            egress=reply.egress,
+        )
+    return receipt if copy is None else _of_copy(receipt, copy, asked=visit is not None)
 
 
 def _of_copy(receipt: Receipt, copy: CachedPage, *, asked: bool) -> Receipt:

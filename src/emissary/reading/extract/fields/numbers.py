@@ -9,6 +9,8 @@ _NUMBER = re.compile(
     r"(?P<sign>(?<![\w.,])[-−][^\w\s]?)?"
     r"(?P<digits>\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3}(?!\d))++(?:[.,]\d++)?|\d++(?:[.,]\d++)*+|(?<!\w)[.,]\d++)"
 )
+# What machines write into attributes, and what no language reads as anything else.
+_UNMISTAKABLE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,2})?")
 _GROUPING = re.compile(r"[ \u00a0\u2009\u202f'’]")
 # Languages that write 1.299,00 for what English writes as 1,299.00.
 _COMMA_LANGUAGES = "bg ca cs da de el es et fi fr hr hu id is it lt lv nb nl nn no pl pt ro ru sk sl sr sv tr uk vi"
@@ -17,6 +19,8 @@ _WRITES_COMMA = frozenset(_COMMA_LANGUAGES.split())
 
 def number(text: str, language: str | None) -> int | float | None:
     """The first number in the text; whole if it is written without decimals."""
+    if _UNMISTAKABLE.fullmatch(text):
+        return float(text) if "." in text else int(text)
     found = _NUMBER.search(text[:_LONGEST])
     if found is None or len(found["digits"]) > 40:
         return None

@@ -23,6 +23,7 @@ def log_site(seen: Seen) -> Site:
         (
             robots(),
             Route("/seen.json", "per address: requests, connections, maxConcurrency, smallestGap", _summary(seen)),
+            Route("/exchanges.json?host=", "what an address was asked: at, method, path, headers", _exchanges(seen)),
             Route("/clear", "POST: forget it all", clear, methods=("POST",)),
         ),
     )
@@ -30,3 +31,12 @@ def log_site(seen: Seen) -> Site:
 
 def _summary(seen: Seen) -> Callable[[Request], Answer]:
     return lambda _: text(json.dumps(seen.summary()), kind="application/json")
+
+
+def _exchanges(seen: Seen) -> Callable[[Request], Answer]:
+    def answer(request: Request) -> Answer:
+        asked = seen.of(request.query.get("host", ""))
+        told = [{"at": each.at, "method": each.method, "path": each.path, "headers": each.headers} for each in asked]
+        return text(json.dumps(told), kind="application/json")
+
+    return answer

@@ -10,6 +10,7 @@ from emissary.testing.web.answers import After, Answer, Hang, Headers, Request, 
 from emissary.testing.web.pages.plain import plain_page
 from emissary.testing.web.site import Handler, Route, Site, robots
 from emissary.testing.web.sites.content import content_routes
+from emissary.testing.web.sites.keeping import keeping_routes
 
 __all__ = ["trouble_site"]
 
@@ -110,5 +111,6 @@ def trouble_site(now: Callable[[], datetime]) -> Site:
             Route("/bigheaders?kib=", "a header field of so many KiB (64)", _big_headers),
             Route("/headers", "the request's headers as JSON", _echo),
             *content_routes(),
+            *keeping_routes(),
         ),
     )
