@@ -66,7 +66,7 @@ def test_every_route_of_every_site_answers() -> None:
         "site": "shop",
         "k": "1",
     }
-    places |= {"topic": "terms", "rest*": "a/b", "path*": "product/1"}
+    places |= {"topic": "terms", "rest*": "a/b", "path*": "product/1", "how": "meta", "directive": "no-store"}
     broken = {"/cut?framing=", "/reset", "/hang", "/bigheaders?kib="}
 
     async def told(web: TestWeb, client: aiohttp.ClientSession) -> None:

@@ -1,5 +1,6 @@
 """Pages that say what may be kept of them and for whom, and cookies that are set and shown."""
 
+import hashlib
 from html import escape
 from itertools import count
 
@@ -39,6 +40,17 @@ def _set_cookie(request: Request) -> Answer:
     return html(plain_page("A cookie for you", "Keep it until you come again."), headers=headers)
 
 
+def _greet() -> Handler:
+    numbers = count(1)
+
+    def answer(_request: Request) -> Answer:
+        # A value that is in no URL and on no page: whoever finds it anywhere has found the cookie itself.
+        value = hashlib.sha256(f"visitor {next(numbers)}".encode()).hexdigest()
+        return html(plain_page("Welcome", "We shall know you again."), headers=(("Set-Cookie", f"visitor={value}"),))
+
+    return answer
+
+
 def _show_cookies(request: Request) -> Answer:
     return html(plain_page("Your cookies", f"<code>{escape(request.headers.get('cookie', 'none'))}</code>"))
 
@@ -60,6 +72,7 @@ def keeping_routes() -> tuple[Route, ...]:
             _cached(),
         ),
         Route("/cookies/set?{name}=", "sets the cookies of the query", _set_cookie),
+        Route("/cookies/greet", "sets a cookie that is told nowhere else", _greet()),
         Route("/cookies/show", "the cookies that were sent", _show_cookies),
         Route("/wishes/{how}", "noarchive by header or meta, or for other bots; usage preferences", _wishing),
     )
