@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     @property
     def contact(self) -> str:
         """Where a site's owner can reach us; where nobody has said, this says so."""
-        return str(self.agent_url) if self.agent_url else "https://agent-url-not-set.invalid/"
+        return f"{str(self.agent_url).rstrip('/')}/bot" if self.agent_url else "https://agent-url-not-set.invalid/"
 
     @property
     def gap(self) -> timedelta:

@@ -1,7 +1,9 @@
 """Secrets sealed with AES-256-GCM: each with a key of its own, wrapped by the master key from a file only we read."""
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -27,16 +29,9 @@ class FileVault:
     @classmethod
     def at(cls, file: Path) -> Self:
         """The vault whose master key is in the file; a file that is not there is made, readable by us alone."""
-        try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
-        except FileExistsError:
-            return cls(_read(file))
-        master = secrets.token_bytes(_KEY_BYTES)
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(master)
-            opened.flush()
-            os.fsync(opened.fileno())
-        return cls(master)
+        if not file.exists():
+            _make(file)
+        return cls(_read(file))
 
     def seal(self, secret: bytes, place: str) -> bytes:
         key, nonce, wrapping = secrets.token_bytes(_KEY_BYTES), _nonce(), _nonce()
@@ -58,6 +53,21 @@ class FileVault:
 
 def _nonce() -> bytes:
     return secrets.token_bytes(_NONCE_BYTES)
+
+
+def _make(file: Path) -> None:
+    """Whole or not at all: of two processes that begin at once, one makes the key and both read it."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".master-")
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(secrets.token_bytes(_KEY_BYTES))
+            opened.flush()
+            os.fsync(opened.fileno())
+        Path(temporary).chmod(0o400)
+        with contextlib.suppress(FileExistsError):
+            file.hardlink_to(temporary)
+    finally:
+        Path(temporary).unlink()
 
 
 def _read(file: Path) -> bytes:

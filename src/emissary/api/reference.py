@@ -1,5 +1,7 @@
 """The API's reference as a page of its own, made from the OpenAPI document: no script, nothing from elsewhere."""
 
+import json
+import re
 from html import escape
 from typing import Any
 
@@ -48,7 +50,7 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     answers = ", ".join(f"<code>{escape(status)}</code>" for status in operation["responses"])
     return (
         f"<h2><span class=method>{method.upper()}</span><code>{escape(path)}</code></h2>"
-        f"<p><strong>{escape(operation.get('summary', ''))}.</strong> {escape(operation.get('description', ''))}</p>"
+        f"<p><strong>{escape(operation.get('summary', ''))}</strong> — {_prose(operation.get('description', ''))}</p>"
         f"{_body(document, operation)}<p class=quiet>Answers {answers}.</p>"
     )
 
@@ -61,7 +63,7 @@ def _body(document: dict[str, Any], operation: dict[str, Any]) -> str:
     required = set(resolved.get("required", ()))
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>{' <span class=quiet>needed</span>' if name in required else ''}</td>"
-        f"<td>{escape(_default(field))}</td><td>{escape(_resolve(document, field).get('description', ''))}</td></tr>"
+        f"<td>{escape(_default(field))}</td><td>{_prose(_resolve(document, field).get('description', ''))}</td></tr>"
         for name, field in resolved.get("properties", {}).items()
     )
     return f"<table><tr><th>field</th><th>if left out</th><th>meaning</th></tr>{rows}</table>"
@@ -77,4 +79,9 @@ def _resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
 
 def _default(field: dict[str, Any]) -> str:
     default = field.get("default")
-    return "" if default is None else str(default)
+    return "" if default is None else json.dumps(default)
+
+
+def _prose(text: str) -> str:
+    """Text as HTML, with what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -48,9 +48,9 @@ def _announce(url: str, key: str | None, settings: Settings, *, as_json: bool) -
         return
     shown = key or "$EMISSARY_API_KEY"
     lines = [f"listening   {url}   (reference: {url}/docs)", f"kept in     {settings.data_dir}"]
-    if key:
-        lines.append(f"API key     {key}   (shown this once)")
     err.print(Panel("\n".join(lines), title="Emissary is up", expand=False), markup=False)
+    if key:
+        err.print(f"Your API key, shown this once:\n  {key}\n", markup=False, soft_wrap=True)
     if settings.agent_url is None:
         err.print("Set EMISSARY_AGENT_URL before you read other people's sites, so that they can reach you.")
     call = f"""curl -s {url}/v1/scrape -H 'Authorization: Bearer {shown}' \\

@@ -47,7 +47,10 @@ class LaneRun:
         self._tools = tools
         self._items = list(lease.items)
         self._may_have_more = len(lease.items) >= tools.items_per_take
-        self._asking = asyncio.Lock()
+        self._has_news = False
+        self._in_line = asyncio.Lock()
+        self._coming: asyncio.Future[tuple[Item, ...] | None] | None = None
+        self._news_is_coming = False
         self._stopping = False
         self._lost = False
         self._concurrency = default.concurrency
@@ -57,7 +60,7 @@ class LaneRun:
 
     def look_again(self) -> None:
         """Something has come into the lane while it is held."""
-        self._may_have_more = True
+        self._may_have_more = self._has_news = True
 
     def stop(self) -> None:
         """Finish what has begun, and give the rest back, with whatever only waits for its turn."""
@@ -91,16 +94,29 @@ class LaneRun:
 
     async def _next(self) -> Item | None:
         """The first item in line; whatever came while the lane was held takes its own place among them."""
-        async with self._asking:
-            if self._stopping or self._lost or self._pace.must_rest:
+        async with self._in_line:
+            if self._must_end:
                 return None
-            if self._may_have_more and len(self._items) < self._tools.items_per_take:
-                await self._ask_for_more()
-            return self._items.pop(0) if self._items and not self._lost else None
+            if self._may_have_more and self._coming is None and len(self._items) < self._tools.items_per_take:
+                self._ask_for_more()
+            # The store must not hold up a turn. Only news is waited for: it may be more urgent than what is in hand.
+            if self._coming is not None and (self._news_is_coming or not self._items):
+                await asyncio.wait([self._coming])
+            return self._items.pop(0) if self._items and not self._must_end else None
 
-    async def _ask_for_more(self) -> None:
-        self._may_have_more = False
-        found = await self._tools.settler.more(self.grip, self._tools.items_per_take)
+    @property
+    def _must_end(self) -> bool:
+        return self._stopping or self._lost or self._pace.must_rest
+
+    def _ask_for_more(self) -> None:
+        self._news_is_coming = self._has_news
+        self._may_have_more = self._has_news = False
+        self._coming = self._tools.settler.more(self.grip, self._tools.items_per_take)
+        self._coming.add_done_callback(self._take_in)
+
+    def _take_in(self, came: asyncio.Future[tuple[Item, ...] | None]) -> None:
+        self._coming = None
+        found = came.result()
         if found is None:
             self.lose()
             return

@@ -84,10 +84,11 @@ class LanePace:
         task = asyncio.current_task()
         assert task is not None, "turns are taken by tasks"
         self._waiting.add(task)
-        jitter = self._gap() * self._jitter()
+        late = self._gap() * self._jitter()
         try:
             while (wait := self._left()) > 0:
-                await self._clock.sleep(wait + jitter)
+                await self._clock.sleep(wait + late)
+                late = 0.0  # a timer that came early, or a rest that was drawn out, is waited for without more of it
         finally:
             self._waiting.discard(task)
 

@@ -23,6 +23,8 @@ JOB_TOPIC = "job:"
 _SMALL = 2048  # below this, a compressed result saves less than it costs
 _INLINE = 64 * 1024
 _RETRY_SECONDS = 0.5
+_BUSY = 4  # settlements in one report: where there are so many, more are on their way
+_BREATH_SECONDS = 0.01
 _COMPRESSOR = zstd.ZstdCompressor(3)  # making one costs more than compressing a small result with it
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -85,12 +87,12 @@ class Settler:
         self._releases.append(release)
         self._bell.set()
 
-    async def more(self, grip: Grip, count: int) -> tuple[Item, ...] | None:
-        """Further items of the lane; None if it is in other hands by now."""
+    def more(self, grip: Grip, count: int) -> asyncio.Future[tuple[Item, ...] | None]:
+        """Further items of the lane, when they come; None if it is in other hands by now."""
         wish = _Wish(grip, count)
         self._wishes.append(wish)
         self._bell.set()
-        return await wish.future
+        return wish.future
 
     def close(self) -> None:
         """End `run` as soon as everything is written."""
@@ -108,6 +110,9 @@ class Settler:
             if not all(await asyncio.gather(self._write(report), self._grant(wishes))):
                 await self._clock.sleep(_RETRY_SECONDS)
                 self._bell.set()
+            elif len(report.settlements) >= _BUSY and not self._closing:
+                # A commit costs about as much for one settlement as for ten. Whoever is alone is never kept waiting.
+                await self._clock.sleep(_BREATH_SECONDS)
 
     async def _write(self, report: Report) -> bool:
         if not report.settlements and not report.releases:

@@ -34,7 +34,7 @@ def exchange_records(exchange: Exchange, chance: bytes) -> bytes:
                 {
                     **about,
                     "WARC-Type": "response",
-                    "WARC-Payload-Digest": f"sha1:{b32encode(hashlib.sha1(body).digest()).decode()}",  # noqa: S324 - WARC's own
+                    "WARC-Payload-Digest": _digest(body),
                     "Content-Type": "application/http; msgtype=response",
                 },
                 exchange.response_head + body,
@@ -65,6 +65,10 @@ def _record(head: dict[str, str], block: bytes, at: datetime, identity: str) -> 
     )
     packed: bytes = isal_zlib.compress(text.encode() + block + b"\r\n\r\n", _LEVEL, isal_zlib.MAX_WBITS | 16)
     return packed
+
+
+def _digest(block: bytes) -> str:
+    return f"sha1:{b32encode(hashlib.sha1(block).digest()).decode()}"  # noqa: S324 - what readers of WARC expect
 
 
 def _fields(fields: dict[str, str]) -> bytes:
