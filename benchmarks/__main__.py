@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import batch, lanes, latency, machine, polite, signing, start
+from benchmarks import batch, lanes, latency, machine, plain_sight, polite, signing, start
 from benchmarks.report import Report, Say
 
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -43,6 +43,7 @@ _BENCHMARKS: dict[str, Callable[..., Report]] = {
     "lanes": lanes.run,
     "extract": _extract,
     "signing": signing.run,
+    "plain_sight": plain_sight.run,
 }
 
 

@@ -33,11 +33,11 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a contender is given: pages by their addresses, an empty folder of its own, and seconds between two pages."""
+    """What a contender is given: pages by their addresses, an empty folder of its own, and the gap to keep."""
 
     urls: Sequence[str]
     folder: Path
-    gap: float = 0.0  # on each host, of which a contender asks for one page at a time
+    gap: float = 0.0  # seconds between two pages of a host, which is asked for one at a time
 
 
 class Meter:

@@ -1,4 +1,4 @@
-"""How much of a host's patience is used: pages of many hosts with a gap on each, beside the least time that it takes."""
+"""Pages of many hosts with a gap on each: the least time that it can take, beside the time that it takes."""
 
 import tempfile
 from dataclasses import asdict, dataclass
@@ -14,6 +14,7 @@ __all__ = ["run"]
 
 _CONTENDERS = {
     "Emissary": ("benchmarks.contenders.emissary",),
+    "Emissary, signing and capturing": ("benchmarks.contenders.emissary", "--sign", "--capture"),
     "Scrapy": ("benchmarks.contenders.scrapy",),
     "bare loop": ("benchmarks.contenders.bare_loop",),
 }
@@ -104,7 +105,7 @@ def _report(ran: dict[_Course, dict[str, _Ran]], hosts: int) -> Report:
             ],
         },
         [
-            *(_verdict(contenders["Emissary"]) for contenders in ran.values()),
+            *(_verdict(name, each) for of in ran.values() for name, each in of.items() if name.startswith("Emissary")),
             "The ideal time is (pages per host - 1) × gap: what it takes if an exchange takes no time. The actual time"
             " runs from the first page request to the last, of all hosts, by the server's clock; starting up and"
             " robots.txt do not count.",
@@ -116,9 +117,9 @@ def _report(ran: dict[_Course, dict[str, _Ran]], hosts: int) -> Report:
     )
 
 
-def _verdict(ran: _Ran) -> str:
+def _verdict(name: str, ran: _Ran) -> str:
     course, seen = ran.course, ran.sighting
     return (
-        f"With {course.gap * 1000:.0f} ms, Emissary reaches {ran.efficiency:.3f} (the goal: {course.goal:.2f} or more);"
+        f"{name}, {course.gap * 1000:.0f} ms: {ran.efficiency:.3f} (the goal: {course.goal:.2f} or more);"
         f" no two requests to a host came closer than {seen.smallest_gap * 1000:.0f} ms."
     )

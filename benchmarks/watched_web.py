@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import uvloop
 
@@ -24,7 +25,7 @@ _ROBOTS = "/robots.txt"
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What the server saw since it was last asked: pages only, but for the smallest gap, which robots.txt is part of."""
+    """What the server saw since it was last asked. Pages only, but the smallest gap is between any two requests."""
 
     pages: int
     seconds: float  # from the first page request to the last
@@ -45,7 +46,7 @@ class WatchedWeb:
         print("look", file=self._process.stdin, flush=True)
         return Sighting(**self._hear())
 
-    def _hear(self):  # type: ignore[no-untyped-def]  # bytes become objects here
+    def _hear(self) -> Any:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 

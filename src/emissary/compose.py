@@ -73,6 +73,8 @@ class App:
     worker: Worker
     chance: Chance
     upkeep: Upkeep
+    stores: Stores
+    web: Web
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credenti
     )
     secrets = SqliteSecrets(database)
     stores = Stores(owners, credentials, secrets, store.vault, cache, sessions, store.captures)
-    return App(settings, services, worker, chance, Upkeep(stores, clock, chance))
+    return App(settings, services, worker, chance, Upkeep(stores, clock, chance), stores, web)
 
 
 def _jitter(chance: Chance) -> Callable[[], float]:

@@ -65,8 +65,8 @@ class Settings(BaseSettings):
     @field_validator("api_key")
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and len(value.get_secret_value()) < 16:
-            raise ValueError("a key has at least 16 characters")
+        if value is not None and len(value.get_secret_value()) < 8:
+            raise ValueError("a key has at least 8 characters")
         return value
 
     @property

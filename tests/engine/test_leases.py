@@ -11,8 +11,8 @@ from workshop import Gate, Workshop, finished, job, working
 from emissary.engine.handlers import Turn, Verdict, Work
 from emissary.engine.results import Settler
 from emissary.model.ids import WorkerId
-from emissary.model.jobs import JobState
-from emissary.model.lanes import Lease, Pace
+from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
+from emissary.model.lanes import Lease, Pace, Settlement
 from emissary.testing.clock import FakeClock, SeededChance
 
 pytestmark = pytest.mark.anyio
@@ -234,3 +234,63 @@ async def test_whoever_asks_for_more_of_a_lost_lane_is_told_so(still: Workshop) 
         group.create_task(settler.run())
         assert await settler.more(lease.grip, 5) is None
         settler.close()
+
+
+async def test_what_many_have_to_tell_is_gathered_for_a_moment_and_written_together(
+    still: Workshop, clock: FakeClock
+) -> None:
+    asked = [job() for _ in range(6)]
+    await still.submit(*asked)
+    settler, told = Settler(still.lanes, still.bus, clock, still.metrics), completed(await hand_over(still))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(settler.run())
+        for settlement in told[:4]:
+            settler.settle(settlement)
+        await still.until_end(*asked[:4])
+        await clock.until_asleep(0.01)
+        for settlement in told[4:]:
+            settler.settle(settlement)
+            assert (await still.see(settlement.job)).state not in FINAL_STATES
+        clock.advance(0.01)
+        await still.until_end(*asked[4:])
+        settler.close()
+    assert reports_written(still) == 2
+
+
+async def test_what_one_has_to_tell_is_written_at_once(still: Workshop, clock: FakeClock) -> None:
+    asked = [job() for _ in range(3)]
+    await still.submit(*asked)
+    settler, told = Settler(still.lanes, still.bus, clock, still.metrics), completed(await hand_over(still))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(settler.run())
+        for each, settlement in zip(asked, told, strict=True):
+            settler.settle(settlement)
+            await still.until_end(each)
+        settler.close()
+    assert reports_written(still) == 3
+
+
+async def test_a_settler_that_is_closed_gathers_no_longer(still: Workshop, clock: FakeClock) -> None:
+    asked = [job() for _ in range(5)]
+    await still.submit(*asked)
+    settler, told = Settler(still.lanes, still.bus, clock, still.metrics), completed(await hand_over(still))
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(settler.run())
+        for settlement in told[:4]:
+            settler.settle(settlement)
+        await clock.until_asleep(0.01)
+        settler.settle(told[4])
+        settler.close()
+    assert (await still.see(asked[4].id)).state is JobState.COMPLETED
+
+
+def completed(lease: Lease) -> list[Settlement]:
+    """Every item of the lease has come to a good end."""
+    result = StoredResult(b'"well"', None)
+    return [
+        Settlement(lease.grip, item.job, item.rank, item.created_at, JobState.COMPLETED, result) for item in lease.items
+    ]
+
+
+def reports_written(workshop: Workshop) -> float | None:
+    return workshop.metrics.registry.get_sample_value("emissary_settle_batch_size_count")

@@ -155,6 +155,21 @@ async def test_a_turn_waits_a_little_longer_than_its_gap_and_never_shorter(clock
     assert visitor.began == [0, 10.3]
 
 
+async def test_a_wait_that_grows_is_drawn_out_by_chance_only_once(clock: FakeClock) -> None:
+    lease = Lease(Grip(LaneKey("host:a.example"), 1), ())
+    pace = LanePace(Pace(TEN_SECONDS), lease, clock, lambda: 0.03)
+    visitor = Visitor(pace, clock)
+    await visitor.visit()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(visitor.visit())
+        await clock.until_asleep(10.3)
+        pace.heed(LaneAdvice(gap=timedelta(seconds=30)))  # as a timer that comes too early, by a lot
+        clock.advance(10.3)
+        await clock.until_asleep(19.7)
+        clock.advance(19.7)
+    assert visitor.began == [0, 30]
+
+
 async def test_whoever_only_waits_can_be_told_to_give_up(clock: FakeClock) -> None:
     pace = _pace(Pace(TEN_SECONDS), clock)
     visitor = Visitor(pace, clock)

@@ -138,6 +138,24 @@ async def test_workers_share_the_lanes_and_do_each_job_once(workshop: Workshop) 
     assert await workshop.records.depth() == 0
 
 
+async def test_a_store_that_is_slow_to_hand_out_more_does_not_hold_up_what_is_in_hand(workshop: Workshop) -> None:
+    seen, asked = [], [job() for _ in range(8)]
+
+    async def play(work: Work, turn: Turn) -> Verdict:
+        async with turn():
+            if not seen:
+                workshop.lanes.open.clear()
+            seen.append(work.item.job)
+        return finished()
+
+    await workshop.submit(*asked)
+    async with working(workshop.worker(play, items=4)):
+        await until(lambda: len(seen) == 4 and workshop.lanes.waiting > 0, workshop, asked[0].id)
+        workshop.lanes.open.set()
+        await workshop.until_end(*asked)
+    assert seen == [each.id for each in asked]
+
+
 # Verdicts
 
 
@@ -249,6 +267,24 @@ async def test_a_claim_that_was_under_way_when_the_worker_stopped_is_given_back(
         workshop.lanes.open.set()
     assert gate.seen == []
     assert await left_in_line(workshop) == [asked.id]
+
+
+async def test_a_lane_that_waits_for_more_when_the_worker_stops_begins_nothing_new(workshop: Workshop) -> None:
+    seen, asked = [], [job() for _ in range(2)]
+
+    async def play(work: Work, turn: Turn) -> Verdict:
+        workshop.lanes.open.clear()
+        seen.append(work.item.job)
+        return finished()
+
+    await workshop.submit(*asked)
+    worker = workshop.worker(play, items=1)
+    async with working(worker):
+        await until(lambda: workshop.lanes.waiting > 1, workshop, asked[0].id)  # the settlement, and the wish
+        worker.stop()
+        workshop.lanes.open.set()
+    assert seen == [asked[0].id]
+    assert await left_in_line(workshop) == [asked[1].id]
 
 
 async def states(workshop: Workshop, *asked: NewJob) -> list[JobState]:

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from emissary import __version__
-from emissary.cli import demo, doctor, scrape, up
+from emissary.cli import captures, demo, doctor, identity, owner, scrape, up
 from emissary.cli.output import Exit, complain
 from emissary.model.errors import BadRequest, EmissaryError, SettingsError
 
@@ -23,6 +23,9 @@ app.command("up")(up.up)
 app.command("scrape")(scrape.scrape)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.add_typer(captures.verbs, name="captures")
+app.add_typer(identity.verbs, name="identity")
+app.add_typer(owner.verbs, name="owner")
 
 
 @app.command("version")

@@ -76,6 +76,7 @@ class Settler:
         self._releases: list[Release] = []
         self._wishes: list[_Wish] = []
         self._bell = asyncio.Event()
+        self._breath: asyncio.Future[None] | None = None
         self._closing = False
 
     def settle(self, settlement: Settlement) -> None:
@@ -98,6 +99,8 @@ class Settler:
         """End `run` as soon as everything is written."""
         self._closing = True
         self._bell.set()
+        if self._breath is not None:
+            self._breath.cancel()
 
     async def run(self) -> None:
         while not (self._closing and not self._settlements and not self._releases):
@@ -111,8 +114,12 @@ class Settler:
                 await self._clock.sleep(_RETRY_SECONDS)
                 self._bell.set()
             elif len(report.settlements) >= _BUSY and not self._closing:
-                # A commit costs about as much for one settlement as for ten. Whoever is alone is never kept waiting.
-                await self._clock.sleep(_BREATH_SECONDS)
+                await self._gather_more()
+
+    async def _gather_more(self) -> None:
+        """A commit costs about as much for one settlement as for ten. Whoever is alone is never kept waiting."""
+        self._breath = asyncio.ensure_future(self._clock.sleep(_BREATH_SECONDS))
+        await asyncio.wait([self._breath])
 
     async def _write(self, report: Report) -> bool:
         if not report.settlements and not report.releases:

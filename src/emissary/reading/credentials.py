@@ -49,6 +49,16 @@ class Credentials:
             return None
         return self._ring.active(self._clock.now()).key_id
 
+    @property
+    def ring(self) -> KeyRing | None:
+        """The keys that are published, or would be if there were an address to publish them at."""
+        return None if self._ring is None else drop_retired(self._ring, self._clock.now())
+
+    @property
+    def directory_url(self) -> str | None:
+        """Where the keys are published; None if nothing is signed."""
+        return self._directory
+
     def present(self, method: str, url: WebUrl) -> dict[str, str]:
         """The fields that every request carries."""
         if self._ring is None or self._directory is None:

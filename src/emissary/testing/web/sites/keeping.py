@@ -46,7 +46,9 @@ def _greet() -> Handler:
     def answer(_request: Request) -> Answer:
         # A value that is in no URL and on no page: whoever finds it anywhere has found the cookie itself.
         value = hashlib.sha256(f"visitor {next(numbers)}".encode()).hexdigest()
-        return html(plain_page("Welcome", "We shall know you again."), headers=(("Set-Cookie", f"visitor={value}"),))
+        return html(
+            plain_page("Welcome", "We shall know you again."), headers=(("Set-Cookie", f"visitor={value}; Path=/"),)
+        )
 
     return answer
 

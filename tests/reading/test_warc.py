@@ -1,0 +1,75 @@
+"""WARC records as others read them, whatever a site has sent."""
+
+import gzip
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+# The readers of WARC live beside the tests of the API.
+sys.path.append(str(Path(__file__).parents[1] / "api"))
+
+from warcs import both
+
+from emissary.model.captures import Exchange
+from emissary.reading.warc import exchange_records, segment_start
+
+_AT = datetime(2030, 1, 1, 12, 30, 15, 250_000, tzinfo=UTC)
+_CHANCE = bytes(range(48))
+
+
+def exchange(
+    *, url: str = "http://a.example/", head: bytes = b"HTTP/1.1 200 OK\r\n\r\n", body: bytes = b"hello", **notes: str
+) -> Exchange:
+    return Exchange(url, _AT, "192.0.2.1", b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", head, body, notes)
+
+
+def test_a_segment_opens_with_who_wrote_it() -> None:
+    (record,) = both(segment_start("Emissary/9", "x.warc.gz", _AT, _CHANCE[:16]))
+    assert record.kind == "warcinfo"
+    assert record.headers["warc-filename"] == "x.warc.gz"
+    assert b"software: Emissary/9\r\n" in record.content
+    assert b"robots: obey\r\n" in record.content
+
+
+def test_an_exchange_is_an_answer_with_its_request_and_what_we_know_of_it() -> None:
+    response, request, metadata = both(exchange_records(exchange(robotsRule="Allow: /"), _CHANCE))
+    assert (response.kind, request.kind, metadata.kind) == ("response", "request", "metadata")
+    assert response.content == b"hello"
+    assert response.headers["warc-date"] == "2030-01-01T12:30:15.250000Z"
+    assert response.headers["warc-ip-address"] == "192.0.2.1"
+    assert {request.headers["warc-concurrent-to"], metadata.headers["warc-concurrent-to"]} == {
+        response.headers["warc-record-id"]
+    }
+    assert metadata.content == b"robotsRule: Allow: /\r\n"
+
+
+def test_every_record_has_a_name_of_its_own() -> None:
+    names = [record.headers["warc-record-id"] for record in both(exchange_records(exchange(), _CHANCE))]
+    assert len(set(names)) == 3
+    assert {UUID(name.removeprefix("<urn:uuid:").removesuffix(">")).version for name in names} == {4}
+
+
+def test_nothing_that_a_site_sent_begins_a_line_of_ours() -> None:
+    odd = "Allow: /\r\nWARC-Type: revisit\n\nWARC/1.1"
+    raw = gzip.decompress(exchange_records(exchange(url="http://a.example/\r\nX: y", rule=odd), _CHANCE))
+    assert b"\r\nX: y" not in raw
+    assert b"\nWARC-Type: revisit" not in raw
+    assert sum(line.startswith(b"WARC/1.1") for line in raw.splitlines()) == 3
+
+
+def test_an_address_that_is_not_known_is_not_claimed() -> None:
+    unknown = Exchange("http://a.example/", _AT, "", b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"", {})
+    assert all("warc-ip-address" not in record.headers for record in both(exchange_records(unknown, _CHANCE)))
+
+
+@pytest.mark.parametrize("body", [b"", b"\r\n\r\n", b"WARC/1.1\r\n", bytes(range(256)) * 1000])
+def test_a_body_comes_back_byte_for_byte(body: bytes) -> None:
+    assert both(exchange_records(exchange(body=body), _CHANCE))[0].content == body
+
+
+def test_records_can_be_put_one_after_another() -> None:
+    raw = segment_start("E/1", "x.warc.gz", _AT, _CHANCE[:16]) + exchange_records(exchange(), _CHANCE) * 3
+    assert [record.kind for record in both(raw)].count("response") == 3
