@@ -143,6 +143,7 @@ def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credenti
         visitor=Visitor(web, rules, clock),
         credentials=credentials,
         memory=Memory(cache, store.captures if settings.captures else None, clock),
+        owners=owners,
         sessions=SessionBook(sessions, store.vault, clock),
         clock=clock,
         chance=chance,

@@ -80,7 +80,13 @@ class Settings(BaseSettings):
     @property
     def contact(self) -> str:
         """Where a site's owner can reach us; where nobody has said, this says so."""
-        return f"{str(self.agent_url).rstrip('/')}/bot" if self.agent_url else "https://agent-url-not-set.invalid/"
+        if self.agent_url is None:
+            return "https://agent-url-not-set.invalid/"
+        return str(
+            AnyHttpUrl.build(
+                scheme=self.agent_url.scheme, host=self.agent_url.host or "", port=self.agent_url.port, path="bot"
+            )
+        )
 
     @property
     def gap(self) -> timedelta:

@@ -40,13 +40,15 @@ class _Traveller:
     visitor: Visitor
     kept: _Kept
     turns: int = field(default=0)
+    gaps: list[timedelta | None] = field(default_factory=list)
 
     async def visit(self, site: str, path: str, timeout: float = 5.0) -> Visit:  # noqa: ASYNC109 - the errand's own
         url = parse(self.web.url(site, path))
         return await self.visitor.visit(Errand(url, timeout, 4 * 1024 * 1024), self._turn)
 
-    def _turn(self) -> nullcontext[None]:
+    def _turn(self, gap: timedelta | None = None, /) -> nullcontext[None]:
         self.turns += 1
+        self.gaps.append(gap)
         return nullcontext()
 
 
@@ -125,6 +127,11 @@ async def test_long_house_rules_are_read_as_far_as_the_standard_asks(traveller: 
 async def test_the_gap_that_the_site_asks_for_is_told(traveller: _Traveller) -> None:
     assert (await traveller.visit("news", "/")).gap == timedelta(seconds=0.2)
     assert (await traveller.visit("shop", "/")).gap is None
+
+
+async def test_the_gap_that_the_site_asks_for_holds_from_the_first_page_on(traveller: _Traveller) -> None:
+    await traveller.visit("news", "/")
+    assert traveller.gaps == [None, timedelta(seconds=0.2)]
 
 
 async def test_redirects_within_a_host_are_followed_hop_by_hop(traveller: _Traveller) -> None:

@@ -1,9 +1,8 @@
 """The single turn back up: what a product promises the engine about its kind of work."""
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from emissary.model.jobs import JobState, NewJob
@@ -11,8 +10,13 @@ from emissary.model.lanes import NO_ADVICE, Item, LaneAdvice, LaneKey
 
 __all__ = ["Done", "Handler", "Onward", "Result", "Retry", "Turn", "Verdict", "Work"]
 
-Turn = Callable[[], AbstractAsyncContextManager[None]]
-"""Waits for the lane's next polite moment; whatever uses the thing behind the lane does so inside."""
+
+class Turn(Protocol):
+    """Waits for the lane's next polite moment; whatever uses the thing behind the lane does so inside."""
+
+    def __call__(self, gap: timedelta | None = None, /) -> AbstractAsyncContextManager[None]:
+        """`gap` is what the thing behind the lane asks for, where that is known by now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

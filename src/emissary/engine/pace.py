@@ -30,8 +30,10 @@ class LanePace:
         self._rest_until: datetime | None = None
         self._reason = Reason.GAP
 
-    def turn(self) -> "_Turn":
-        """Wait for the next polite moment; the lane is used inside."""
+    def turn(self, gap: timedelta | None = None, /) -> "_Turn":
+        """Wait for the next polite moment, by what was asked for by now; the lane is used inside."""
+        if gap is not None:
+            self._asked_gap = max(self._least_gap, gap)
         return _Turn(self)
 
     def heed(self, advice: LaneAdvice) -> None:

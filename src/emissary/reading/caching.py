@@ -12,7 +12,8 @@ _STORABLE = frozenset({200, 203})
 # What our requests always say alike: a page that varies with these does not vary for us.
 _ALIKE = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 _KEPT_FIELDS = frozenset(
-    {"content-type", "content-language", "etag", "last-modified", "cache-control", "vary", "x-robots-tag", "link"}
+    {"content-type", "content-language", "etag", "last-modified", "cache-control", "vary", "link"}
+    | {"x-robots-tag", "content-usage", "tdm-reservation", "tdm-policy"}
 )
 
 

@@ -1,10 +1,10 @@
 """The robots.txt of every origin we visit: asked for once, kept for a day, shared by all workers."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 from emissary.model.errors import BadRequest
 from emissary.model.pages import Code, Refusal, Reply, RobotsNote, Unreachable, WebUrl
@@ -19,8 +19,14 @@ from emissary.reading.urls import join, parse
 
 __all__ = ["Admission", "HouseRulesBook", "Turn"]
 
-Turn = Callable[[], AbstractAsyncContextManager[None]]
-"""Waits for this lane's next polite moment; the request is made inside."""
+
+class Turn(Protocol):
+    """Waits for this lane's next polite moment; the request is made inside."""
+
+    def __call__(self, gap: timedelta | None = None, /) -> AbstractAsyncContextManager[None]:
+        """`gap` is what the site asks for, where its house rules are known by now."""
+        ...
+
 
 _FRESH = timedelta(hours=24)
 _FRESH_IF_BROKEN = timedelta(minutes=5)

@@ -1,5 +1,6 @@
 """Station 4 of 7: visits a URL. May I, when, who am I, get it, and what came back."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -71,7 +72,7 @@ class Visitor:
             admission = await self._rules.may_read(url, turn)
             if not isinstance(admission, Admission):
                 return Visit(admission, hops)
-            reply = await self._ask(errand, url, cookies, turn)
+            reply = await self._ask(errand, url, cookies, turn(admission.gap))
             if isinstance(reply, Unreachable):
                 return Visit(reply, hops, admission.gap, None, tuple(answers))
             if cookies is not None and reply.set_cookies:
@@ -86,12 +87,14 @@ class Visitor:
                 return Visit(Elsewhere(target, hops), hops, admission.gap, reply, tuple(answers))
             url = target
 
-    async def _ask(self, errand: Errand, url: WebUrl, cookies: Cookies | None, turn: Turn) -> Reply | Unreachable:
+    async def _ask(
+        self, errand: Errand, url: WebUrl, cookies: Cookies | None, our_turn: AbstractAsyncContextManager[None]
+    ) -> Reply | Unreachable:
         headers = errand.conditions if url == errand.url else {}
         sent = None if cookies is None else cookies.header_for(url, self._clock.now())
         if sent is not None:
             headers = {**headers, "Cookie": sent}
-        async with turn():
+        async with our_turn:
             return await self._web.ask(Ask(url, errand.timeout, errand.max_bytes, headers, session=errand.session))
 
     def _outcome(

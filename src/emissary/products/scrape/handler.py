@@ -14,7 +14,7 @@ from emissary.engine.jobs import new_job_id
 from emissary.model.cache import CachedPage
 from emissary.model.ids import DocumentId
 from emissary.model.jobs import JobState
-from emissary.model.lanes import LaneAdvice, Reason, host_lane
+from emissary.model.lanes import NO_ADVICE, LaneAdvice, Reason, host_lane
 from emissary.model.pages import (
     Code,
     Document,
@@ -37,6 +37,7 @@ from emissary.reading.caching import conditions, is_fresh_enough
 from emissary.reading.credentials import Credentials
 from emissary.reading.extract import extract
 from emissary.reading.identity import PRODUCT_TOKEN
+from emissary.reading.owners import OwnersBook
 from emissary.reading.pacing import StrainWatch
 from emissary.reading.sessions import SessionBook
 from emissary.reading.visit import Errand, Visit, Visitor
@@ -65,6 +66,7 @@ class ScrapeTools:
     credentials: Credentials
     memory: Memory
     sessions: SessionBook
+    owners: OwnersBook
     clock: Clock
     chance: Chance
     metrics: Metrics
@@ -81,7 +83,8 @@ class ScrapeHandler:
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
         order = _decode_order(work.item.order)
-        copy = await self._tools.memory.recall(order, work)
+        away = self._tools.owners.refusal(order.url)
+        copy = None if away else await self._tools.memory.recall(order, work)
         if copy is not None and is_fresh_enough(copy, timedelta(seconds=order.max_age), self._clock.now()):
             return await self._from_copy(order, work, copy)
         visit = await self._visit(order, work, copy, turn)
@@ -159,8 +162,11 @@ class ScrapeHandler:
         else:
             document = msgspec.structs.replace(document, id=_document_id(work), source_url=order.source_url)
             outcome, state = _outcome_of(page, document.missing)
+        wishes = wishes_of(page, PRODUCT_TOKEN)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), copy=copy)
-        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)))
+        receipt = msgspec.structs.replace(receipt, directives=wishes.directives, usage_preferences=wishes.usage)
+        advice = NO_ADVICE if visit is None else self._advice(visit)
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), advice)
         return self._end(order, work, done, outcome)
 
     async def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
