@@ -37,6 +37,7 @@ from emissary.model.ids import AccountId, KeyId, WorkerId, ulid
 from emissary.model.jobs import Kind
 from emissary.model.lanes import LaneKey, Pace
 from emissary.ports.clock import Chance, Clock
+from emissary.ports.records import WorkerRecords
 from emissary.ports.web import Web
 from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
 from emissary.products.scrape.memory import Memory
@@ -75,6 +76,7 @@ class App:
     upkeep: Upkeep
     stores: Stores
     web: Web
+    workers: WorkerRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credenti
     )
     secrets = SqliteSecrets(database)
     stores = Stores(owners, credentials, secrets, store.vault, cache, sessions, store.captures)
-    return App(settings, services, worker, chance, Upkeep(stores, clock, chance), stores, web)
+    return App(settings, services, worker, chance, Upkeep(stores, clock, chance), stores, web, store.workers)
 
 
 def _jitter(chance: Chance) -> Callable[[], float]:

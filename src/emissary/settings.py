@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     signature_form: Literal["current", "pre-01"] = Field(
         "current", description="How Signature-Agent is written; `pre-01` is for older verifiers."
     )
-    egress: tuple[dict[str, Any], ...] = Field(
+    egress: Annotated[tuple[dict[str, Any], ...], NoDecode] = Field(
         (), description="Proxies to leave by, as a list of objects with `url`, `name`, `provider`, `region`, `labels`."
     )
     egress_strategy: Literal["round_robin", "least_loaded"] = Field(
@@ -61,6 +61,17 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("egress", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        """A list as YAML, of which JSON is a part. What it says is not shown: there are passwords in it."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return yaml.safe_load(value) or ()
+        except yaml.YAMLError:
+            raise ValueError("this is neither JSON nor YAML") from None
 
     @field_validator("api_key")
     @classmethod

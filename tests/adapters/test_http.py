@@ -127,7 +127,7 @@ async def test_a_site_that_breaks_off_is_not_asked_again(client: AiohttpWeb, loc
     assert len(local.seen) == 1
 
 
-async def test_a_kept_connection_that_the_site_has_closed_is_no_failure(client: AiohttpWeb) -> None:
+async def test_a_kept_connection_that_the_site_has_closed_is_told_as_stale(client: AiohttpWeb) -> None:
     """The site answers, keeps the connection, and closes it when the next request is on its way."""
     answered = 0
 
@@ -142,8 +142,9 @@ async def test_a_kept_connection_that_the_site_has_closed_is_no_failure(client: 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        for _ in range(2):
-            await _reply(client, url)
+        await _reply(client, url)
+        assert (await _failure(client, _ask(url))).stale
+        await _reply(client, url)
     assert answered == 2
 
 

@@ -127,7 +127,7 @@ async def test_a_strained_site_is_visited_less_often_and_by_and_by_as_often_as_b
     pace.heed(LaneAdvice(strain=Strain.RISING))
     assert pace.rest()[0] == clock.now() + timedelta(seconds=30)
     for _ in range(20):
-        pace.heed(LaneAdvice())
+        pace.heed(LaneAdvice(strain=Strain.NONE))
     assert pace.rest()[0] == clock.now() + timedelta(seconds=10)
 
 

@@ -126,12 +126,20 @@ async def test_long_house_rules_are_read_as_far_as_the_standard_asks(traveller: 
 
 async def test_the_gap_that_the_site_asks_for_is_told(traveller: _Traveller) -> None:
     assert (await traveller.visit("news", "/")).gap == timedelta(seconds=0.2)
-    assert (await traveller.visit("shop", "/")).gap is None
+    assert (await traveller.visit("shop", "/")).gap == timedelta()
+    assert (await traveller.visit("closed", "/")).gap is None
 
 
 async def test_the_gap_that_the_site_asks_for_holds_from_the_first_page_on(traveller: _Traveller) -> None:
     await traveller.visit("news", "/")
     assert traveller.gaps == [None, timedelta(seconds=0.2)]
+
+
+async def test_a_kept_connection_that_broke_is_tried_again_in_a_turn_of_its_own(traveller: _Traveller) -> None:
+    await traveller.visit("trouble", "/json")
+    visit = await traveller.visit("trouble", "/reset")
+    assert isinstance(visit.outcome, Unreachable)
+    assert traveller.turns == len(traveller.web.seen.of("trouble"))
 
 
 async def test_redirects_within_a_host_are_followed_hop_by_hop(traveller: _Traveller) -> None:

@@ -43,7 +43,7 @@ def scrape(
 
     Exit codes: 0 ok, 2 wrong usage, 3 the site refused, 4 nothing usable came, 5 our fault.
     """
-    settings = settle_in(worker_lanes=4)
+    settings = settle_in(worker_lanes=1)
     configure_logs(settings.log, "error")
     order = _order(url, _formats(format, fields), fields, full_page=full_page, timeout=timeout)
     check_order(order)
@@ -85,13 +85,19 @@ def _schema(file: Path) -> Any:
 
 
 async def _scrape(settings: Settings, order: ScrapeOrder) -> Shown:
-    async with open_app(settings) as app, asyncio.TaskGroup() as group:
-        await app.upkeep.learn()
-        group.create_task(app.worker.run())
-        try:
-            return await app.services.scrapes.scrape(LOCAL_ACCOUNT, order, Priority.NORMAL)
-        finally:
-            app.worker.stop()
+    async with open_app(settings) as app:
+        scrapes = app.services.scrapes
+        if await app.workers.living():
+            # A server works on this directory: it reads the page, by its own settings, and keeps its hosts' pace.
+            return await scrapes.scrape(LOCAL_ACCOUNT, order, Priority.NORMAL)
+        async with asyncio.TaskGroup() as group:
+            await app.upkeep.learn()
+            group.create_task(app.worker.run())
+            try:
+                shown = await scrapes.scrape(LOCAL_ACCOUNT, order, Priority.NORMAL)
+                return shown if shown.job.state in FINAL_STATES else await scrapes.cancel(LOCAL_ACCOUNT, shown.job.id)
+            finally:
+                app.worker.stop()
 
 
 def _answer(shown: Shown, order: ScrapeOrder, output: Path | None, *, as_json: bool) -> Exit:
@@ -112,7 +118,7 @@ def _answer(shown: Shown, order: ScrapeOrder, output: Path | None, *, as_json: b
 
 def _unfinished(shown: Shown) -> str:
     if shown.job.state is JobState.CANCELLED:
-        return "the job was cancelled"
+        return "no answer in time: the page was given up"
     why = shown.why_waiting
     reason = "it is being read" if why is None else f"it waits in {why.lane}: {why.reason}"
     return f"no answer in time; {reason}. It goes on when a server runs on the same directory ({shown.job.id})"

@@ -53,6 +53,6 @@ def _announce(url: str, key: str | None, settings: Settings, *, as_json: bool) -
         err.print(f"Your API key, shown this once:\n  {key}\n", markup=False, soft_wrap=True)
     if settings.agent_url is None:
         err.print("Set EMISSARY_AGENT_URL before you read other people's sites, so that they can reach you.")
-    call = f"""curl -s {url}/v1/scrape -H 'Authorization: Bearer {shown}' \\
+    call = f"""curl -s {url}/v1/scrape -H "Authorization: Bearer {shown}" \\
      -H 'Content-Type: application/json' -d '{{"url": "https://example.org/"}}'"""
     err.print(f"Try it:\n  {call}\n\nStop with Ctrl-C.", markup=False, soft_wrap=True)

@@ -23,6 +23,13 @@ __all__ = ["LaneRun", "Tools"]
 _STORE_REST = timedelta(seconds=10)
 _STRANGER_REST = timedelta(minutes=1)
 
+
+class _Again:
+    """The store failed, and not the work: it is done again, and does not count as a failure."""
+
+
+_AGAIN = _Again()
+
 log = structlog.get_logger(__name__)
 
 
@@ -89,6 +96,9 @@ class LaneRun:
         while (item := await self._next()) is not None:
             work = Work(item, self.grip.lane, self._tools.clock.now())
             verdict = await self._handle(work)
+            if isinstance(verdict, _Again):
+                self._tools.settler.settle(self._later(work, self._tools.clock.now() + _STORE_REST, work.item.failures))
+                continue
             self._heed(verdict.advice)
             self._tools.settler.settle(await self._settlement(work, verdict))
 
@@ -106,7 +116,7 @@ class LaneRun:
 
     @property
     def _must_end(self) -> bool:
-        return self._stopping or self._lost or self._pace.must_rest
+        return self._stopping or self._lost or self._pace.must_rest or self._pace.waits_long
 
     def _ask_for_more(self) -> None:
         self._news_is_coming = self._has_news
@@ -136,7 +146,7 @@ class LaneRun:
         if advice.gap is not None:
             self._asked_gap = advice.gap
 
-    async def _handle(self, work: Work) -> Verdict:
+    async def _handle(self, work: Work) -> Verdict | _Again:
         handler = self._tools.handlers.get(work.item.kind)
         if handler is None:
             # A newer Emissary on the same store may have accepted it; that one, or this one upgraded, will do it.
@@ -144,6 +154,9 @@ class LaneRun:
             return Retry(self._tools.clock.now() + _STRANGER_REST)
         try:
             return await handler.handle(work, self._pace.turn)
+        except StoreUnavailable as error:
+            log.warning("the store failed while work was done, it will be done again", reason=error.detail)
+            return _AGAIN
         except Exception as error:  # the worker's boundary: a handler's bug ends its job, not the worker
             self._tools.metrics.broken.labels(work.item.kind).inc()
             log.exception("handler broke", job=work.item.job, kind=work.item.kind)

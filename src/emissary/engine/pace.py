@@ -11,6 +11,7 @@ __all__ = ["LanePace"]
 
 _RISING, _HEAVY, _EASING = 1.5, 2.0, 0.9
 _MOST_STRETCH = 64.0
+_LONG_WAIT = 2.0  # seconds: less is not worth giving a lane back and claiming it anew
 _STRAINED_GAP = 0.5  # seconds: what a stretch is a multiple of where no gap was asked for
 
 
@@ -47,6 +48,8 @@ class LanePace:
                 self.stretch = min(self.stretch * _RISING, _MOST_STRETCH)
             case Strain.HEAVY:
                 self.stretch = min(self.stretch * _HEAVY, _MOST_STRETCH)
+            case None:
+                pass
         if advice.rest_until is not None and (self._rest_until is None or advice.rest_until > self._rest_until):
             self._rest_until, self._reason = advice.rest_until, advice.reason
 
@@ -59,6 +62,11 @@ class LanePace:
     def must_rest(self) -> bool:
         """Whether the thing behind the lane asked to be left alone for a while."""
         return self._rest_until is not None and self._rest_until > self._clock.now()
+
+    @property
+    def waits_long(self) -> bool:
+        """Whether the next turn is so far away that the lane had better be given back for that time."""
+        return self._left() > _LONG_WAIT
 
     def rest(self) -> tuple[datetime, Reason]:
         """Until when the lane rests once it is let go, and why."""

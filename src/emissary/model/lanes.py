@@ -114,7 +114,7 @@ class LaneAdvice:
     gap: timedelta | None = None
     rest_until: datetime | None = None
     reason: Reason = Reason.GAP
-    strain: Strain = Strain.NONE
+    strain: Strain | None = None  # None where nothing was asked of it
 
 
 NO_ADVICE = LaneAdvice()

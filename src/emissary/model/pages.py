@@ -235,6 +235,7 @@ class Unreachable:
     detail: str
     passing: bool = True
     http_status: int | None = None
+    stale: bool = False  # a connection kept from before broke before anything came: nothing says that it was our fault
 
 
 @dataclass(frozen=True, slots=True)

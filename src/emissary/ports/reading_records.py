@@ -21,6 +21,10 @@ class PageCache(Protocol):
         """Keep the copy in place of the one before."""
         ...
 
+    async def drop(self, url: str, reader: Reader) -> None:
+        """Drop the copies of the page that this reader could be given."""
+        ...
+
     async def forget(self, before: datetime) -> int:
         """Drop copies older than that; returns how many there were."""
         ...

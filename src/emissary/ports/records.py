@@ -71,6 +71,10 @@ class WorkerRecords(Protocol):
         """Say that the worker goes."""
         ...
 
+    async def living(self) -> list[WorkerId]:
+        """Workers that are there now."""
+        ...
+
     async def dead(self) -> list[WorkerId]:
         """Workers that hold lanes but are not there any more."""
         ...

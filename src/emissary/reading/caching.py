@@ -6,7 +6,7 @@ from enum import Enum
 from emissary.model.cache import CachedPage
 from emissary.model.pages import Reply
 
-__all__ = ["Keeping", "conditions", "is_fresh_enough", "keeping_of", "kept_headers", "refreshed"]
+__all__ = ["Keeping", "conditions", "is_fresh_enough", "keeping_of", "kept_headers", "may_capture", "refreshed"]
 
 _STORABLE = frozenset({200, 203})
 # What our requests always say alike: a page that varies with these does not vary for us.
@@ -37,6 +37,11 @@ def keeping_of(reply: Reply, *, with_session: bool, noarchive: bool) -> Keeping:
     if with_session or varies or "private" in said or "set-cookie" in reply.headers:
         return Keeping.OWNER
     return Keeping.EVERYONE
+
+
+def may_capture(reply: Reply) -> bool:
+    """Whether the exchange may be archived: not if the site asks for no store, or means it for one reader."""
+    return _directives(reply.headers.get("cache-control", "")).isdisjoint({"no-store", "private"})
 
 
 def is_fresh_enough(cached: CachedPage, max_age: timedelta, now: datetime) -> bool:

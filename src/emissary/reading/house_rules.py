@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class Turn(Protocol):
 _FRESH = timedelta(hours=24)
 _FRESH_IF_BROKEN = timedelta(minutes=5)
 _MOST_HOPS = 5
-_MOST_REMEMBERED = 10_000
+_MOST_REMEMBERED = 2_000
 _TIMEOUT = 10.0
 
 
@@ -90,7 +90,7 @@ class HouseRulesBook:
         return self._remember(origin, file)
 
     def _remember(self, origin: str, file: RobotsFile) -> tuple[RobotsFile, RobotsRules]:
-        known = file, parse_robots(file.body, PRODUCT_TOKEN)
+        known = replace(file, body=b""), parse_robots(file.body, PRODUCT_TOKEN)  # the rules are all that is needed
         self._remembered[origin] = known
         self._remembered.move_to_end(origin)
         if len(self._remembered) > _MOST_REMEMBERED:
@@ -105,6 +105,8 @@ class HouseRulesBook:
         for _ in range(_MOST_HOPS + 1):
             async with turn():
                 reply = await self._web.ask(Ask(asked, _TIMEOUT, MAX_ROBOTS_BYTES, truncate=True))
+            if isinstance(reply, Unreachable) and reply.stale:
+                continue  # a kept connection broke: once more, in a turn of its own
             if isinstance(reply, Unreachable):
                 return reply
             onward = _location(asked, reply)

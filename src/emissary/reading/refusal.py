@@ -42,6 +42,9 @@ def _by_status(url: WebUrl, reply: Reply, robots: RobotsNote, later: datetime | 
     if status == 503 and later is not None:
         detail = "the site is busy and says when to come back"
         return Refusal(url, Code.UNAVAILABLE, detail, status, later, robots, (*evidence, "Retry-After"))
+    if 300 <= status < 400:
+        detail = f"the site answered {status} and does not say where to go"
+        return Unreachable(url, Code.BAD_RESPONSE, detail, passing=False, http_status=status)
     if status >= 500:
         return Unreachable(url, Code.SERVER_ERROR, f"the site answered {status}", http_status=status)
     return None

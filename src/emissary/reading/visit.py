@@ -1,6 +1,5 @@
 """Station 4 of 7: visits a URL. May I, when, who am I, get it, and what came back."""
 
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -68,34 +67,42 @@ class Visitor:
         """Read the URL, following redirects hop by hop; every hop is asked for anew under the house rules."""
         url, hops, cookies = errand.url, errand.hops, errand.cookies
         answers: list[tuple[WebUrl, tuple[str, ...]]] = []
+        left = errand.timeout
         while True:
             admission = await self._rules.may_read(url, turn)
             if not isinstance(admission, Admission):
                 return Visit(admission, hops)
-            reply = await self._ask(errand, url, cookies, turn(admission.gap))
+            gap = admission.gap or timedelta()
+            reply = await self._ask(errand, url, cookies, turn, gap=admission.gap, left=left)
             if isinstance(reply, Unreachable):
-                return Visit(reply, hops, admission.gap, None, tuple(answers))
+                return Visit(reply, hops, gap, None, tuple(answers))
             if cookies is not None and reply.set_cookies:
                 answers.append((url, reply.set_cookies))
                 cookies = cookies.after(url, reply.set_cookies, self._clock.now())
+            left = max(left - reply.timings.total_ms / 1000, 0.001)  # one total for all hops, their waiting apart
             target = _redirect(url, reply, hops)
             if not isinstance(target, WebUrl):
                 outcome = target or self._outcome(errand, url, reply, note=admission.note, hops=hops)
-                return Visit(outcome, hops, admission.gap, reply, tuple(answers))
+                return Visit(outcome, hops, gap, reply, tuple(answers))
             hops = (*hops, Hop(url.href, reply.status, target.href))
             if target.authority != url.authority:
-                return Visit(Elsewhere(target, hops), hops, admission.gap, reply, tuple(answers))
+                return Visit(Elsewhere(target, hops), hops, gap, reply, tuple(answers))
             url = target
 
     async def _ask(
-        self, errand: Errand, url: WebUrl, cookies: Cookies | None, our_turn: AbstractAsyncContextManager[None]
+        self, errand: Errand, url: WebUrl, cookies: Cookies | None, turn: Turn, *, gap: timedelta | None, left: float
     ) -> Reply | Unreachable:
         headers = errand.conditions if url == errand.url else {}
         sent = None if cookies is None else cookies.header_for(url, self._clock.now())
         if sent is not None:
             headers = {**headers, "Cookie": sent}
-        async with our_turn:
-            return await self._web.ask(Ask(url, errand.timeout, errand.max_bytes, headers, session=errand.session))
+        ask = Ask(url, left, errand.max_bytes, headers, session=errand.session)
+        async with turn(gap):
+            reply = await self._web.ask(ask)
+        if not isinstance(reply, Unreachable) or not reply.stale:
+            return reply
+        async with turn(gap):  # a kept connection broke: once more, and as politely
+            return await self._web.ask(ask)
 
     def _outcome(
         self, errand: Errand, url: WebUrl, reply: Reply, *, note: RobotsNote, hops: tuple[Hop, ...]

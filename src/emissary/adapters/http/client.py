@@ -80,8 +80,14 @@ class AiohttpWeb:
             await session.close()
 
     async def ask(self, ask: Ask) -> Reply | Unreachable:
+        DIALLED.set(False)
         try:
-            return await self._exchange_once(ask)
+            return await self._exchange(ask)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            # A site may close a kept connection just as we use it. Whether it saw the request is unknown: asking again
+            # is for whoever keeps the pace. (aiohttp would do it at once, and so ask a site twice.)
+            stale = not DIALLED.get() and ask.body is None
+            return replace(_unreachable(ask.url, error), stale=stale)
         except DialFailed as error:
             return Unreachable(ask.url, error.code, error.detail, passing=error.passing, http_status=error.status)
         except (TooLarge, TooSlow, BadEncoding, _BadHead) as error:
@@ -89,20 +95,6 @@ class AiohttpWeb:
             return Unreachable(ask.url, code, str(error), passing=passing)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return _unreachable(ask.url, error)
-
-    async def _exchange_once(self, ask: Ask) -> Reply:
-        """A site that closes a kept connection just as we use it has not seen the request: that one is sent anew.
-
-        aiohttp would also send it anew when a connection breaks that was opened for it, and so ask a site twice.
-        """
-        began = self._clock.monotonic()
-        DIALLED.set(False)
-        try:
-            return await self._exchange(ask)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if DIALLED.get() or ask.body is not None:
-                raise
-        return await self._exchange(replace(ask, timeout=ask.timeout - (self._clock.monotonic() - began)))
 
     async def _exchange(self, ask: Ask) -> Reply:
         clock, method = self._clock, "GET" if ask.body is None else "POST"
@@ -157,7 +149,7 @@ class AiohttpWeb:
             max_field_size=self._limits.header_bytes,
             max_headers=self._limits.header_fields,
         )
-        session._retry_connection = False  # see _exchange_once
+        session._retry_connection = False  # see `ask`
         return session
 
     def _headers(self, answer: ClientResponse) -> dict[str, str]:

@@ -33,6 +33,10 @@ class SqlitePageCache:
         values = (key.url, key.owner or "", to_ms(page.fetched_at), zstd.compress(_encode(page), 3))
         await self._database.write(lambda connection: connection.execute(statement, values))
 
+    async def drop(self, url: str, reader: Reader) -> None:
+        statement = "DELETE FROM pages WHERE url = ? AND owner IN ('', ?)"
+        await self._database.write(lambda connection: connection.execute(statement, (url, reader)))
+
     async def forget(self, before: datetime) -> int:
         statement = "DELETE FROM pages WHERE fetched_at < ?"
         return await self._database.write(lambda connection: connection.execute(statement, (to_ms(before),)).rowcount)

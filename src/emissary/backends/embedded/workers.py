@@ -30,6 +30,10 @@ class LockedWorkers:
         self._path(worker).unlink(missing_ok=True)
         file.close()
 
+    async def living(self) -> list[WorkerId]:
+        names = await asyncio.to_thread(lambda: [WorkerId(path.stem) for path in self._folder.glob("*.lock")])
+        return [worker for worker in names if self._lives(worker)]
+
     async def dead(self) -> list[WorkerId]:
         statement = "SELECT DISTINCT holder FROM lanes WHERE holder IS NOT NULL"
         rows = await self._database.read(lambda connection: connection.execute(statement).fetchall())

@@ -141,7 +141,7 @@ class ScrapeHandler:
         outcome, state, document = await self._take(order, page, work)
         wishes = wishes_of(page, PRODUCT_TOKEN)
         await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
-        receipt = await self._receipt(visit, work, wishes)
+        receipt = await self._receipt(order, visit, work, wishes)
         done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit))
         return self._end(order, work, done, outcome)
 
@@ -179,7 +179,7 @@ class ScrapeHandler:
                 return Retry(later, advice)
         evidence = list(refusal.evidence) or msgspec.UNSET
         outcome = Outcome("refusal", refusal.code, refusal.http_status, later, refusal.detail, evidence)
-        result = ScrapeResult(receipt=await self._receipt(visit, work, _NO_WISHES))
+        result = ScrapeResult(receipt=await self._receipt(order, visit, work, _NO_WISHES))
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
@@ -193,8 +193,8 @@ class ScrapeHandler:
         result = ScrapeResult(receipt=receipt_of(visit, work, self._tools.credentials, self._clock.now()))
         return self._end(order, work, Done(JobState.FAILED, _packed(outcome, result), advice), outcome)
 
-    async def _receipt(self, visit: Visit, work: Work, wishes: Wishes) -> Receipt:
-        capture = None if wishes.noarchive else await self._tools.memory.capture(visit)
+    async def _receipt(self, order: ScrapeOrder, visit: Visit, work: Work, wishes: Wishes) -> Receipt:
+        capture = None if wishes.noarchive else await self._tools.memory.capture(order, visit)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now())
         if capture is None and wishes == _NO_WISHES:
             return receipt
@@ -226,10 +226,11 @@ class ScrapeHandler:
         return found
 
     def _advice(self, visit: Visit) -> LaneAdvice:
-        """What the site asks for now, and how it bears us; a Crawl-delay that it no longer states is forgotten."""
+        """What the site asks for now, and how it bears us; where we were not let in, nothing new is known."""
         took = None if visit.reply is None else visit.reply.timings.first_byte_ms
-        strain = self._strain.note(visit.outcome.url.host, visit.outcome, took)
-        return LaneAdvice(gap=visit.gap or timedelta(), strain=strain)
+        asked = visit.reply is not None or isinstance(visit.outcome, Unreachable)
+        strain = self._strain.note(visit.outcome.url.host, visit.outcome, took) if asked else None
+        return LaneAdvice(gap=visit.gap, strain=strain)
 
 
 def _document_id(work: Work) -> DocumentId:

@@ -16,7 +16,7 @@ from emissary.ports.captures import Captures
 from emissary.ports.clock import Clock
 from emissary.ports.reading_records import PageCache
 from emissary.products.scrape.order import ScrapeOrder
-from emissary.reading.caching import Keeping, keeping_of, kept_headers, refreshed
+from emissary.reading.caching import Keeping, keeping_of, kept_headers, may_capture, refreshed
 from emissary.reading.charset import charset_of
 from emissary.reading.identity import PRODUCT_TOKEN
 from emissary.reading.preferences import directives_of
@@ -80,15 +80,22 @@ class Memory:
 
     async def _put(self, order: ScrapeOrder, work: Work, copy: CachedPage, keeping: Keeping) -> None:
         if keeping is Keeping.NOBODY:
+            # What was kept before goes as well: the site's last word is the one that counts.
+            await self._cache.drop(order.url.href, reader_of(work.item.account, order.session))
             return
         shared = keeping is Keeping.EVERYONE
         owner = None if shared else reader_of(work.item.account, order.session)
         await self._cache.keep(CacheKey(order.url.href, owner), msgspec.structs.replace(copy, shared=shared))
 
-    async def capture(self, visit: Visit) -> Capture | None:
-        """Keep the exchange as it was, but for its cookies; None where it was not kept."""
+    async def capture(self, order: ScrapeOrder, visit: Visit) -> Capture | None:
+        """Keep the exchange as it was, but for its cookies; None where it was not kept.
+
+        Captures are not sealed, so what a site meant for one reader alone is not among them.
+        """
         reply = visit.reply
         if self._captures is None or reply is None or reply.heads is None:
+            return None
+        if order.session is not None or not may_capture(reply):
             return None
         try:
             return await self._captures.keep(_exchange(visit, reply, reply.heads, self._clock.now()))
@@ -109,6 +116,10 @@ def _exchange(visit: Visit, reply: Reply, heads: Heads, at: datetime) -> Exchang
 
 def _without_cookies(heads: Heads) -> Heads:
     """Cookies are kept sealed or not at all, and captures are not sealed."""
+    if not any(name.lower() in (b"set-cookie", b"set-cookie2") for name, _ in heads.response_fields) and not any(
+        name.lower() == "cookie" for name in heads.request_fields
+    ):
+        return heads
     return msgspec.structs.replace(
         heads,
         request_fields={

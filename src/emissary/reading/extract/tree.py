@@ -15,6 +15,7 @@ _BREAKS = (
     "address,article,aside,blockquote,br,dd,div,dl,dt,figcaption,figure,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,main,"
     "nav,ol,option,p,pre,script,section,style,table,tbody,td,template,th,tr,ul"
 )
+_LONG = 512 * 1024  # characters beyond which laying the text out would take time in their square
 _CELL_END = re.compile(r"</t([dh])>")
 
 
@@ -83,6 +84,15 @@ def text_of(node: LexborNode) -> str:
 
 def readable(html: str) -> str:
     """The text of some HTML in lines and paragraphs, as a person would read it aloud."""
+    if len(html) > _LONG:
+        return _plainly(html)
     spaced = _CELL_END.sub(r" </t\1>", html)
     text: str = extract_plain_text(spaced, list_bullets=False, alt_texts=False, form_fields=True, hidden_elements=True)
     return text
+
+
+def _plainly(html: str) -> str:
+    """The text of a very long page: one line for each piece of text, without any layout."""
+    body = LexborHTMLParser(html).body
+    pieces = [] if body is None else (collapse(piece) for piece in body.text(separator="\n").split("\n"))
+    return "\n".join(piece for piece in pieces if piece)
