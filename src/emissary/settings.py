@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     egress_strategy: Literal["round_robin", "least_loaded"] = Field(
         "round_robin", description="Which proxy is taken next."
     )
-    captures: bool = Field(True, description="Keep every exchange in hourly WARC segments, for a day.")
+    captures: bool = Field(True, description="Keep what pages answered in hourly WARC segments, for a day.")
     host_gap: float = Field(1.0, ge=0, le=3600, description="Seconds between two requests to one host, at least.")
     host_concurrency: int = Field(1, ge=1, le=16, description="Requests to one host at the same time, at most.")
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")

@@ -10,6 +10,7 @@ import pytest
 from workshop import LIMITS, A, B, Gate, Workshop, finished, job, working
 
 from emissary.engine.handlers import Done, Onward, Retry, Turn, Verdict, Work
+from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import JobState, Kind, NewJob, Priority
 from emissary.model.lanes import LaneAdvice, LaneKey, Pace, Reason
@@ -101,6 +102,42 @@ async def test_a_gap_that_a_site_asked_for_outlives_the_lease(still: Workshop, c
     now = clock.now()
     claimed = await still.lanes.claim(WorkerId("wrk_bob"), now, now, lanes=1, items=1)
     assert claimed.leases[0].gap == timedelta(seconds=30)
+
+
+async def test_a_lane_that_waits_long_makes_room_for_another(workshop: Workshop) -> None:
+    """One place for lanes, and a site that wants ten seconds between two visits."""
+
+    async def play(work: Work, turn: Turn) -> Verdict:
+        async with turn(timedelta(seconds=10) if work.lane == A else None):
+            return replace(finished(), advice=LaneAdvice(gap=timedelta(seconds=10) if work.lane == A else None))
+
+    slow, other = [job(), job()], job(B)
+    limits = replace(LIMITS, lanes=1)
+    await workshop.submit(*slow)
+    async with working(workshop.worker(play, limits=limits)):
+        await workshop.until_end(slow[0])
+        await workshop.submit(other)
+        await workshop.until_end(other)
+        assert (await workshop.see(slow[1].id)).state is JobState.WAITING
+
+
+async def test_a_store_that_fails_under_a_handler_does_not_fail_its_job(still: Workshop, clock: FakeClock) -> None:
+    tries = 0
+
+    async def play(work: Work, turn: Turn) -> Verdict:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise StoreUnavailable("busy")
+        return finished()
+
+    asked = job()
+    await still.submit(asked)
+    async with working(still.worker(play)):
+        await still.until_state(asked.id, JobState.DELAYED)
+        clock.advance(11)
+        (ended,) = await still.until_end(asked)
+    assert (ended.state, ended.failures) == (JobState.COMPLETED, 0)
 
 
 # Order

@@ -92,6 +92,16 @@ def test_a_session_keeps_its_egress() -> None:
     assert {_use(pool, session="mine") for _ in range(20)} == {mine}
 
 
+def test_a_session_goes_on_by_the_egress_it_had_in_another_process() -> None:
+    pool = _pool()
+    pool.resume("mine", "e2")
+    pool.resume("yours", "gone")
+    assert {_use(pool, session="mine") for _ in range(5)} == {"e2"}
+    assert _use(pool, session="yours") in {"e0", "e1", "e2"}
+    pool.resume("mine", "e0")
+    assert _use(pool, session="mine") == "e2"
+
+
 def test_a_session_whose_egress_rests_gets_another_and_keeps_that() -> None:
     pool = _pool(3)
     mine = _use(pool, session="mine")

@@ -53,12 +53,12 @@ class _Traveller:
 
 
 @asynccontextmanager
-async def _travelling() -> AsyncIterator[_Traveller]:
+async def _travelling(latency: timedelta = timedelta()) -> AsyncIterator[_Traveller]:
     clock, kept = SystemClock(), _Kept()
     identity = Identity("1", "https://bot.example/")
     permits = Guard(["127.0.0.0/8"]).permits
     async with (
-        TestWeb.start() as web,
+        TestWeb.start(latency=latency) as web,
         AiohttpWeb(permits=permits, present=identity.headers(), clock=clock) as client,
     ):
         yield _Traveller(web, Visitor(client, HouseRulesBook(client, kept, clock), clock), kept)
@@ -193,3 +193,11 @@ async def test_a_host_that_does_not_answer_is_unreachable_and_not_refused(travel
     visit = await visitor.visit(Errand(url, 1.0, 1000), nullcontext)
     assert isinstance(visit.outcome, Unreachable)
     assert visit.outcome.code is Code.CONNECT
+
+
+async def test_all_hops_share_one_time_out() -> None:
+    async with _travelling(timedelta(seconds=0.2)) as traveller:
+        visit = await traveller.visit("moved", "/chain/4", timeout=0.5)
+    assert isinstance(visit.outcome, Unreachable)
+    assert visit.outcome.code is Code.TIMEOUT
+    assert len(visit.hops) == 2

@@ -48,6 +48,7 @@ class Ask:
     via: Proxy | None = None  # None leaves by this machine's own address
     session: str | None = None  # asks of one session leave by one egress; without a name, those to one site do
     region: str | None = None  # where it should leave from, if that is possible
+    kept_egress: str | None = None  # the egress that the session used before, perhaps in another process
 
     def __post_init__(self) -> None:
         for name in self.headers:

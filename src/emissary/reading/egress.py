@@ -126,6 +126,11 @@ class EgressPool:
         way.under_way += 1
         return way.proxy
 
+    def resume(self, session: str, name: str) -> None:
+        """A session that another process knew goes on by the way it had; one that is known here has its own."""
+        if session not in self._sessions and name in self._ways:
+            self._remember(session, name)
+
     def done(self, proxy: Proxy, now: datetime, *, worked: bool | None, site: str | None = None) -> None:
         """How it went; None if that says nothing about the proxy. A failure that `site` may have caused counts once."""
         way = self._ways[proxy.name]
@@ -196,6 +201,8 @@ class EgressWeb:
             return await self._web.ask(ask)
         ends = self._clock.monotonic() + ask.timeout
         session = ask.session or f"site {ask.url.authority} from {ask.region}"
+        if ask.kept_egress is not None:
+            self._pool.resume(session, ask.kept_egress)
         tried: set[str] = set()
         failure: Unreachable | None = None
         while len(tried) < _MOST_TRIES and (left := ends - self._clock.monotonic()) > 0:

@@ -42,6 +42,7 @@ class Errand:
     conditions: dict[str, str] = field(default_factory=dict)  # with which the site can say that nothing has changed
     cookies: Cookies | None = None  # None where there is no session: no cookie is sent, none is kept
     session: str | None = None
+    kept_egress: str | None = None  # the one that the session has used so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Visitor:
         sent = None if cookies is None else cookies.header_for(url, self._clock.now())
         if sent is not None:
             headers = {**headers, "Cookie": sent}
-        ask = Ask(url, left, errand.max_bytes, headers, session=errand.session)
+        ask = Ask(url, left, errand.max_bytes, headers, session=errand.session, kept_egress=errand.kept_egress)
         async with turn(gap):
             reply = await self._web.ask(ask)
         if not isinstance(reply, Unreachable) or not reply.stale:

@@ -132,7 +132,9 @@ class ScrapeHandler:
 
     async def _visit_in_session(self, key: SessionKey, errand: Errand, turn: Turn) -> Visit:
         session = await self._tools.sessions.open(key)
-        visit = await self._tools.visitor.visit(replace(errand, cookies=session.cookies, session=key.place), turn)
+        visit = await self._tools.visitor.visit(
+            replace(errand, cookies=session.cookies, session=key.place, kept_egress=session.egress), turn
+        )
         egress = None if visit.reply is None else visit.reply.egress
         await self._tools.sessions.keep(key, session, visit.set_cookies, egress)
         return visit
