@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser
 
+from benchmarks.measuring import microseconds
 from emissary.compose import steady_process
 from emissary.model.pages import Format, Page, Reply, RobotsNote, Timings, WebUrl
 from emissary.reading.extract import Wanted, compile_fields, extract
@@ -47,17 +47,6 @@ def bare_loop() -> dict[str, str | None]:
         node = tree.css_first(css if isinstance(css, str) else css[0])  # type: ignore[index]
         values[name] = None if node is None else node.text(strip=True)
     return values
-
-
-def microseconds(work: Callable[[], object], rounds: int) -> float:
-    """The best of seven runs, in CPU time: what the machine does beside it does not count."""
-    best = float("inf")
-    for _ in range(7):
-        start = time.process_time()
-        for _ in range(rounds):
-            work()
-        best = min(best, (time.process_time() - start) / rounds)
-    return round(best * 1e6, 1)
 
 
 def measure(rounds: int) -> dict[str, float]:

@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import microseconds
 from emissary.model.pages import Code, Hop, Page, Reply, RobotsNote, Timings, WebUrl
 from emissary.reading.refusal import read
 from emissary.reading.urls import parse
@@ -65,16 +64,6 @@ def scores(chosen: list[dict[str, Any]]) -> dict[str, Score]:
     return {label: Score(labelled[label], said[label], right[label]) for label in labelled}
 
 
-def microseconds(work: Callable[[], object], rounds: int = 2_000) -> float:
-    best = float("inf")
-    for _ in range(7):
-        start = time.process_time()
-        for _ in range(rounds):
-            work()
-        best = min(best, (time.process_time() - start) / rounds)
-    return round(best * 1e6, 1)
-
-
 def costs() -> dict[str, float]:
     """CPU of the look alone: an ordinary page of 28 KB, and the average case, most of which are parsed."""
     body = (_DATA / "pages/product.html").read_bytes()
@@ -84,7 +73,7 @@ def costs() -> dict[str, float]:
     all_cases = [Reaction(url, reply, hops) for url, reply, hops in map(answer_to, cases())]
     whole_set = microseconds(lambda: [recognise(each) for each in all_cases], 5)
     return {
-        "ordinary page of 28 KB": microseconds(lambda: recognise(ordinary)),
+        "ordinary page of 28 KB": microseconds(lambda: recognise(ordinary), 2_000),
         "case": round(whole_set / len(all_cases), 1),
     }
 

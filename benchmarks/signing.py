@@ -2,10 +2,9 @@
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
+from benchmarks.measuring import microseconds
 from benchmarks.report import Report, Say
 from emissary.reading.keys import KeyRing, SigningKey, rotate
 from emissary.reading.signing import directory_document, directory_headers, directory_url, sign_request
@@ -49,23 +48,12 @@ def measure(rounds: int) -> dict[str, float]:
 
     message = b"x" * 400  # about as long as what a request has signed
     return {
-        "bare Ed25519 signature": _microseconds(lambda: key.sign(message), rounds),
-        "signed request": _microseconds(current, rounds),
-        "signed request, pre-01": _microseconds(before_01, rounds),
-        "key directory with two proofs": _microseconds(served, rounds // 2),
-        "make a key": _microseconds(lambda: SigningKey(bytes(32), not_before=_NOW), rounds // 2),
+        "bare Ed25519 signature": microseconds(lambda: key.sign(message), rounds),
+        "signed request": microseconds(current, rounds),
+        "signed request, pre-01": microseconds(before_01, rounds),
+        "key directory with two proofs": microseconds(served, rounds // 2),
+        "make a key": microseconds(lambda: SigningKey(bytes(32), not_before=_NOW), rounds // 2),
     }
-
-
-def _microseconds(work: Callable[[], object], rounds: int) -> float:
-    """The best of seven runs, in CPU time: what the machine does beside it does not count."""
-    best = float("inf")
-    for _ in range(7):
-        start = time.process_time()
-        for _ in range(rounds):
-            work()
-        best = min(best, (time.process_time() - start) / rounds)
-    return round(best * 1e6, 1)
 
 
 def main() -> None:

@@ -1,24 +1,16 @@
 """By which way a request leaves, who rests when, and that a site's refusal changes nothing about it."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb
-from emissary.model.errors import SettingsError
 from emissary.model.pages import Code, Reply, Timings, Unreachable
 from emissary.ports.web import Ask, Proxy
 from emissary.reading.egress import EgressPool, EgressWeb, Resting, Strategy
-from emissary.reading.egress_list import read_proxies
-from emissary.reading.guard import Guard
 from emissary.reading.urls import parse
 from emissary.testing.clock import FakeClock
-from emissary.testing.proxies import TestProxy
-from emissary.testing.web import TestWeb
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -370,104 +362,3 @@ async def test_a_named_session_wins_over_the_site_and_a_named_egress_over_both()
     found = await egress.ask(_ask(0, via=chosen))
     assert isinstance(found, Reply)
     assert found.egress == "chosen"
-
-
-# Real proxies on this machine
-
-
-@asynccontextmanager
-async def _ten(schemes: tuple[str, ...] = ("http", "socks5")) -> AsyncIterator[list[TestProxy]]:
-    async with AsyncExitStack() as stack:
-        yield [
-            await stack.enter_async_context(TestProxy.start(f"e{n}", schemes[n % 2], provider=f"p{n % 2}"))
-            for n in range(10)
-        ]
-
-
-def _client() -> AiohttpWeb:
-    permits = Guard(["127.0.0.0/8"]).permits
-    return AiohttpWeb(permits=permits, present={"User-Agent": "Emissary/0"}, clock=SystemClock())
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("strategy", Strategy)
-async def test_ten_real_proxies_share_a_thousand_requests(strategy: Strategy) -> None:
-    async with TestWeb.start(hosts=100) as web, _ten() as proxies, _client() as client:
-        pool = EgressPool([each.proxy for each in proxies], strategy)
-        egress = EgressWeb(client, pool, SystemClock())
-        shares: Counter[str] = Counter()
-        for n in range(1000):
-            found = await egress.ask(Ask(parse(web.host_url(n % 100 + 1, "/small")), 5.0, 100_000))
-            assert isinstance(found, Reply)
-            shares[found.egress] += 1
-    assert len(shares) == 10
-    assert all(90 <= share <= 110 for share in shares.values()), shares
-    assert all(each.asked for each in proxies)
-
-
-@pytest.mark.anyio
-async def test_a_site_is_asked_from_one_address_whatever_it_says_until_that_proxy_fails() -> None:
-    async with TestWeb.start() as web, _ten() as proxies, _client() as client:
-        egress = EgressWeb(client, EgressPool([each.proxy for each in proxies]), SystemClock())
-
-        async def way(path: str) -> str:
-            found = await egress.ask(Ask(parse(web.url("trouble", path)), 5.0, 100_000))
-            assert isinstance(found, Reply), found
-            return found.egress
-
-        said = [await way(path) for path in ("/", "/status/403", "/429", "/503", "/status/451", "/status/407", "/")]
-        assert len(set(said)) == 1
-        used = next(each for each in proxies if each.proxy.name == said[0])
-        assert sum(len(each.asked) for each in proxies) == len(used.asked)
-
-    async with TestWeb.start() as web, _ten() as proxies, _client() as client:
-        egress = EgressWeb(client, EgressPool([each.proxy for each in proxies]), SystemClock())
-        proxies[0].answer = 503  # the proxy itself, this time
-        found = await egress.ask(Ask(parse(web.url("trouble", "/status/403")), 5.0, 100_000))
-        assert isinstance(found, Reply)
-        assert (found.status, found.egress) == (403, "e1")
-        assert (len(proxies[0].asked), len(proxies[1].asked)) == (1, 1)
-        assert len(web.seen.of("trouble")) == 1  # the site was asked once
-
-
-# The operator's list
-
-
-def test_the_list_is_read() -> None:
-    first, second = read_proxies(
-        [
-            {"name": "fra-1", "url": "http://me:p%40ss%3A@proxy.example:3128", "provider": "acme", "region": "de"},
-            {"url": "socks5://[2001:db8::1]:1081", "labels": ["slow"]},
-        ]
-    )
-    assert (first.name, first.scheme, first.host, first.port) == ("fra-1", "http", "proxy.example", 3128)
-    assert (first.user, first.password, first.provider, first.region) == ("me", "p@ss:", "acme", "de")
-    assert (second.name, second.scheme, second.host, second.port) == ("egress-2", "socks5", "2001:db8::1", 1081)
-    assert second.labels == {"slow"}
-    assert (second.user, second.password) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("entry", "what"),
-    [
-        ({}, "the url of egress-1"),
-        ({"url": "https://proxy.example"}, "http:// or socks5://"),
-        ({"url": "socks4://proxy.example"}, "http:// or socks5://"),
-        ({"url": "http://me:hunter22@proxy.example/path"}, "after its port"),
-        ({"url": "http://me:hunter22@"}, "the url of egress-1"),
-        ({"url": "http://p.example", "name": "direct"}, "direct"),
-        ({"url": "http://p.example", "name": "a b"}, "characters"),
-        ({"url": "http://p.example", "labels": "slow"}, "labels"),
-        ({"url": "http://p.example", "weight": 3}, "'weight'"),
-    ],
-)
-def test_what_is_wrong_in_the_list_is_named_and_no_password_is_shown(entry: dict[str, object], what: str) -> None:
-    with pytest.raises(SettingsError, match="EMISSARY_EGRESS") as error:
-        read_proxies([entry])
-    assert what in str(error.value)
-    assert "hunter22" not in str(error.value)
-
-
-def test_two_of_one_name_are_named() -> None:
-    with pytest.raises(SettingsError, match="two proxies named 'a'"):
-        read_proxies([{"name": "a", "url": "http://p.example"}] * 2)
