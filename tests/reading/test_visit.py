@@ -1,7 +1,8 @@
 """Visits to the local web: may I, get it, and what came back."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -201,3 +202,20 @@ async def test_all_hops_share_one_time_out() -> None:
     assert isinstance(visit.outcome, Unreachable)
     assert visit.outcome.code is Code.TIMEOUT
     assert len(visit.hops) == 2
+
+
+async def test_house_rules_that_many_hosts_keep_in_one_place_are_asked_for_there_once() -> None:
+    async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        target = traveller.web.url("closed", "/robots.txt")
+        writer.write(f"HTTP/1.1 301 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
+        writer.close()
+
+    async with _travelling() as traveller, AsyncExitStack() as stack:
+        servers = [await asyncio.start_server(send_on, "127.0.0.1", 0) for _ in range(5)]
+        for server in servers:
+            await stack.enter_async_context(server)
+        urls = [parse(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x") for server in servers]
+        visits = await asyncio.gather(*(traveller.visitor.visit(Errand(url, 2.0, 1000), nullcontext) for url in urls))
+        assert [type(visit.outcome) for visit in visits] == [Refusal] * 5
+        assert traveller.web.seen.paths("closed") == ["/robots.txt"]

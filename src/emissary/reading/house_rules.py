@@ -1,5 +1,6 @@
 """The robots.txt of every origin we visit: asked for once, kept for a day, shared by all workers."""
 
+import asyncio
 from collections import OrderedDict
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ class HouseRulesBook:
         self._owners = owners
         self._records = records
         self._clock = clock
+        self._elsewhere: dict[str, asyncio.Lock] = {}
         self._remembered: OrderedDict[str, tuple[RobotsFile, RobotsRules]] = OrderedDict()
 
     async def may_read(self, url: WebUrl, turn: Turn) -> Admission | Refusal | Unreachable:
@@ -103,19 +105,42 @@ class HouseRulesBook:
     async def _fetch(self, url: WebUrl, turn: Turn) -> RobotsFile | Unreachable:
         asked = parse(f"{url.origin}/robots.txt")
         for _ in range(_MOST_HOPS + 1):
-            async with turn():
-                reply = await self._web.ask(Ask(asked, _TIMEOUT, MAX_ROBOTS_BYTES, truncate=True))
-            if isinstance(reply, Unreachable) and reply.stale:
+            if asked.authority != url.authority:
+                found = await self._fetch_elsewhere(asked)
+            else:
+                async with turn():
+                    found = await self._web.ask(Ask(asked, _TIMEOUT, MAX_ROBOTS_BYTES, truncate=True))
+            if isinstance(found, Unreachable) and found.stale:
                 continue  # a kept connection broke: once more, in a turn of its own
-            if isinstance(reply, Unreachable):
-                return reply
-            onward = _location(asked, reply)
+            if isinstance(found, Unreachable | RobotsFile):
+                return found
+            onward = _location(asked, found)
             if onward is None:
-                body = reply.body if 200 <= reply.status < 300 else b""
-                return RobotsFile(reply.status, body, self._clock.now())
+                return self._file(found)
             asked = onward
         # RFC 9309, 2.3.1.2: after five redirects the file counts as unavailable, which allows.
         return RobotsFile(404, b"", self._clock.now())
+
+    async def _fetch_elsewhere(self, asked: WebUrl) -> RobotsFile | Reply | Unreachable:
+        """A file that another host keeps for this one. However many point there, it is asked for once, and kept.
+
+        That host has a lane, which is not ours to wait in: one request a day is the most that goes past it.
+        """
+        if self._owners is not None and self._owners.refusal(asked) is not None:
+            return RobotsFile(503, b"", self._clock.now())  # we stay away, and so do not know what is allowed
+        async with self._elsewhere.setdefault(asked.authority, asyncio.Lock()):
+            kept = await self._records.rules_of(asked.href)
+            if kept is not None and self._is_fresh(kept):
+                return kept
+            found = await self._web.ask(Ask(asked, _TIMEOUT, MAX_ROBOTS_BYTES, truncate=True))
+            if isinstance(found, Unreachable) or _location(asked, found) is not None:
+                return found
+            file = self._file(found)
+            await self._records.keep_rules(asked.href, file)
+            return file
+
+    def _file(self, reply: Reply) -> RobotsFile:
+        return RobotsFile(reply.status, reply.body if 200 <= reply.status < 300 else b"", self._clock.now())
 
 
 def _is_broken(file: RobotsFile) -> bool:
