@@ -6,14 +6,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-
-from yarl import URL
+from datetime import datetime
 
 from benchmarks.report import Report, Say
 from emissary.adapters.clock import SystemChance, SystemClock
-from emissary.adapters.http.client import _same
 from emissary.adapters.http.dial import Dial, Outside
 from emissary.adapters.http.limits import Limits
+from emissary.adapters.http.request import check_url
 from emissary.model.pages import Reply, Timings, Unreachable, WebUrl
 from emissary.model.robots import RobotsFile
 from emissary.ports.web import Ask
@@ -68,14 +67,14 @@ async def _measure(rounds: int) -> dict[str, float]:
     async def sign(page: WebUrl) -> object:
         return credentials.present("GET", page)
 
-    async def check_url(page: WebUrl) -> object:
-        return _same(URL(page.href, encoded=True), page)
+    async def check(page: WebUrl) -> object:
+        return check_url(page)
 
     assert "Signature" in credentials.present("GET", _PAGES[0])
     assert isinstance(await book.may_read(_PAGES[0], _turn), Admission)
     return {
         "signature": await _microseconds(sign, rounds),
-        "guard, on every request": await _microseconds(check_url, rounds),
+        "guard, on every request": await _microseconds(check, rounds),
         "guard, on a new connection": await _microseconds(lambda page: dial.open(page.host, 443, None, 10.0), rounds),
         "robots.txt, known": await _microseconds(lambda page: book.may_read(page, _turn), rounds),
     }
@@ -123,6 +122,9 @@ class _Nothing:
 
     async def keep_rules(self, origin: str, file: RobotsFile) -> None:
         return None
+
+    async def forget_rules(self, before: datetime) -> int:
+        return 0
 
 
 class _Wire(socket.socket):

@@ -4,18 +4,20 @@ import ctypes
 import gc
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from emissary import __version__
 from emissary.adapters.clock import SystemChance, SystemClock
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.extraction.pool import ExtractionPool
+from emissary.adapters.extraction.process import ChildLimits
+from emissary.adapters.http import HttpWeb
 from emissary.adapters.vault import FileVault
 from emissary.api.services import PartHealth, Services
+from emissary.backends.cluster.stores import ClusterStores, open_stores
 from emissary.backends.embedded.blobs import FileBlobs
-from emissary.backends.embedded.bus import LocalBus
-from emissary.backends.embedded.captures import FileCaptures, Scribe
+from emissary.backends.embedded.captures import FileCaptures
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.reading_records import (
@@ -26,6 +28,8 @@ from emissary.backends.embedded.reading_records import (
 )
 from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules, SqliteJobRecords
 from emissary.backends.embedded.workers import LockedWorkers
+from emissary.backends.local_bus import LocalBus
+from emissary.backends.segments import Scribe
 from emissary.engine.delivery import DELIVER, DeliveryHandler
 from emissary.engine.handlers import Handler
 from emissary.engine.jobs import Jobs
@@ -38,6 +42,7 @@ from emissary.model.ids import AccountId, KeyId, WorkerId, ulid
 from emissary.model.jobs import Kind
 from emissary.model.lanes import LaneKey, Pace
 from emissary.ports.clock import Chance, Clock
+from emissary.ports.extraction import Extraction
 from emissary.ports.records import WorkerRecords
 from emissary.ports.web import Web
 from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
@@ -46,6 +51,7 @@ from emissary.products.scrape.order import SCRAPE_HTTP
 from emissary.reading.credentials import Credentials
 from emissary.reading.egress import EgressPool, EgressWeb, Strategy
 from emissary.reading.egress_list import read_proxies
+from emissary.reading.extract import extract, is_light
 from emissary.reading.guard import Guard
 from emissary.reading.house_rules import HouseRulesBook
 from emissary.reading.identity import PRODUCT_TOKEN, Identity
@@ -58,7 +64,7 @@ from emissary.reading.warc import exchange_records, segment_start
 from emissary.settings import Settings
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["LOCAL_ACCOUNT", "App", "first_key", "open_app", "steady_process", "the_clock"]
+__all__ = ["LOCAL_ACCOUNT", "App", "first_key", "open_app", "open_cluster_stores", "steady_process", "the_clock"]
 
 LOCAL_ACCOUNT = AccountId("acc_local")
 _ITEMS_PER_TAKE = 20
@@ -102,12 +108,15 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     credentials = _credentials(settings, clock)
     pool = EgressPool(read_proxies(settings.egress), Strategy(settings.egress_strategy))
     guard = Guard(settings.allow_networks)
+    metrics = Metrics()
     async with (
         _open_store(settings, clock, chance) as store,
-        AiohttpWeb(permits=guard.permits, present=credentials.present, clock=clock) as web,
+        HttpWeb(permits=guard.permits, present=credentials.present, clock=clock) as web,
+        _extraction(settings, metrics) as extraction,
     ):
         await credentials.load(SqliteSecrets(store.database), store.vault, chance)
-        yield _assemble(settings, store, EgressWeb(web, pool, clock), credentials)
+        egress = EgressWeb(web, pool, clock)
+        yield _assemble(settings, store, egress, credentials, extraction=extraction, metrics=metrics)
 
 
 @asynccontextmanager
@@ -117,12 +126,7 @@ async def _open_store(settings: Settings, clock: Clock, chance: Chance) -> Async
     worker = WorkerId(f"wrk_{ulid(clock.now(), chance.draw(10))}")
     vault = FileVault.at(folder / "master.key")
     database = await Database.open(folder / "emissary.db")
-    software = f"{PRODUCT_TOKEN}/{__version__}"
-    scribe = Scribe(
-        lambda name, at: segment_start(software, name, at, chance.draw(16)),
-        lambda exchange: exchange_records(exchange, chance.draw(48)),
-    )
-    captures = FileCaptures(folder / "captures", worker, scribe)
+    captures = FileCaptures(folder / "captures", worker, _scribe(chance))
     try:
         workers = LockedWorkers(database, folder / "workers")
         yield _Store(database, FileBlobs(folder / "objects"), captures, vault, workers, worker)
@@ -131,21 +135,46 @@ async def _open_store(settings: Settings, clock: Clock, chance: Chance) -> Async
         await database.close()
 
 
+def open_cluster_stores(settings: Settings, worker: WorkerId) -> AbstractAsyncContextManager[ClusterStores]:
+    """What processes share, where the settings name servers for it."""
+    assert settings.database_url is not None
+    assert settings.objects_url is not None
+    urls = settings.database_url.get_secret_value(), settings.objects_url.get_secret_value()
+    return open_stores(*urls, writer=worker, scribe=_scribe(SystemChance()), clock=SystemClock())
+
+
+def _scribe(chance: Chance) -> Scribe:
+    software = f"{PRODUCT_TOKEN}/{__version__}"
+    return Scribe(
+        lambda name, at: segment_start(software, name, at, chance.draw(16)),
+        lambda exchange: exchange_records(exchange, chance.draw(48)),
+    )
+
+
 def _credentials(settings: Settings, clock: Clock) -> Credentials:
     identity = Identity(__version__, settings.contact, settings.agent_email)
     agent = None if settings.agent_url is None else parse(str(settings.agent_url))
     return Credentials(identity, agent, settings.signature_form, clock=clock)
 
 
-def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credentials) -> App:
-    clock, chance, metrics = SystemClock(), SystemChance(), Metrics()
+def _extraction(settings: Settings, metrics: Metrics) -> ExtractionPool:
+    limits = ChildLimits(memory=settings.extraction_memory * 1024**2, seconds=settings.extraction_seconds)
+    return ExtractionPool(extract, is_light, processes=settings.extraction_processes, limits=limits, metrics=metrics)
+
+
+def _assemble(
+    settings: Settings, store: _Store, web: Web, credentials: Credentials, *, extraction: Extraction, metrics: Metrics
+) -> App:
+    clock, chance = SystemClock(), SystemChance()
     database, bus, lanes = store.database, LocalBus(), SqliteLanes(store.database)
     jobs = Jobs(lanes, SqliteJobRecords(database), store.blobs, bus=bus, clock=clock, metrics=metrics)
     owners = OwnersBook(SqliteSiteOwners(database), clock)
-    rules = HouseRulesBook(web, SqliteHouseRules(database), clock, owners)
+    house_rules = SqliteHouseRules(database)
+    rules = HouseRulesBook(web, house_rules, clock, owners)
     cache, sessions = SqlitePageCache(database), SqliteSessions(database)
     scraping = ScrapeTools(
         visitor=Visitor(web, rules, clock),
+        extraction=extraction,
         credentials=credentials,
         memory=Memory(cache, store.captures if settings.captures else None, clock),
         owners=owners,
@@ -155,7 +184,7 @@ def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credenti
         metrics=metrics,
     )
     handlers: dict[Kind, Handler] = {SCRAPE_HTTP: ScrapeHandler(scraping), DELIVER: DeliveryHandler(web, clock)}
-    settler = Settler(lanes, bus, clock, metrics)
+    settler = Settler(lanes, bus, clock, metrics, beforehand=store.captures.flush)
     worker = Worker(
         store.worker,
         Ground(lanes, bus, store.workers),
@@ -176,7 +205,7 @@ def _assemble(settings: Settings, store: _Store, web: Web, credentials: Credenti
         gap=settings.gap,
     )
     secrets = SqliteSecrets(database)
-    stores = Stores(owners, credentials, secrets, store.vault, cache, sessions, store.captures)
+    stores = Stores(owners, credentials, secrets, store.vault, cache, sessions, store.captures, house_rules)
     return App(settings, services, worker, chance, Upkeep(stores, clock, chance), stores, web, store.workers)
 
 
@@ -190,10 +219,14 @@ def _pace(settings: Settings, lane: LaneKey) -> Pace:
 
 
 def _check(settings: Settings) -> None:
-    for name in ("database_url", "objects_url"):
-        if getattr(settings, name) is not None:
-            what = "this version keeps everything in EMISSARY_DATA_DIR; unset it, or use a later version"
-            raise SettingsError(f"EMISSARY_{name.upper()}: {what}")
+    shared = {"EMISSARY_DATABASE_URL": settings.database_url, "EMISSARY_OBJECTS_URL": settings.objects_url}
+    given = [name for name, value in shared.items() if value is not None]
+    if len(given) == 1:
+        (missing,) = shared.keys() - set(given)
+        raise SettingsError(f"{given[0]}: it needs {missing} beside it: who shares the one must share the other")
+    if given:
+        what = "this version keeps everything in EMISSARY_DATA_DIR; unset both, or use a later version"
+        raise SettingsError(f"{' and '.join(given)}: {what}")
 
 
 def steady_process() -> None:

@@ -1,12 +1,13 @@
 """EMISSARY_* and the YAML file become one frozen tree. The environment is read here and nowhere else."""
 
+import os
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AnyHttpUrl, Field, SecretStr, ValidationError, field_validator
+from pydantic import AnyHttpUrl, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -18,6 +19,11 @@ from pydantic_settings import (
 from emissary.model.errors import SettingsError
 
 __all__ = ["Settings", "load_settings"]
+
+_URL_FORMS = {
+    "database_url": "postgresql://user:password@host:port/database",
+    "objects_url": "s3://key:secret@bucket/folder?endpoint=https://host:port",
+}
 
 
 class Settings(BaseSettings):
@@ -31,8 +37,8 @@ class Settings(BaseSettings):
         default_factory=lambda: _home() / "emissary", description="Where the database and the objects are kept."
     )
     api_key: SecretStr | None = Field(None, description="Sets the first API key instead of having one made.")
-    database_url: str | None = Field(None, description="A PostgreSQL server; not available yet.")
-    objects_url: str | None = Field(None, description="An S3-compatible store; not available yet.")
+    database_url: SecretStr | None = Field(None, description="The PostgreSQL database that processes share.")
+    objects_url: SecretStr | None = Field(None, description="The S3-compatible object store that processes share.")
     allow_networks: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Networks that may be read although they are not public, separated by commas."
     )
@@ -53,6 +59,14 @@ class Settings(BaseSettings):
     host_gap: float = Field(1.0, ge=0, le=3600, description="Seconds between two requests to one host, at least.")
     host_concurrency: int = Field(1, ge=1, le=16, description="Requests to one host at the same time, at most.")
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")
+    extraction_processes: int = Field(
+        default_factory=lambda: len(os.sched_getaffinity(0)),
+        ge=1,
+        le=256,
+        description="Processes that read large pages, at most.",
+    )
+    extraction_memory: int = Field(1024, ge=256, le=65536, description="MiB of memory that one of them may take.")
+    extraction_seconds: float = Field(30.0, ge=1, le=600, description="Seconds that reading one page may take.")
     chromium: Path | None = Field(None, description="The Chromium to use, where there are several.")
     log: Literal["json", "pretty"] = Field("pretty", description="Logs for machines or for people.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
@@ -78,6 +92,15 @@ class Settings(BaseSettings):
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value()) < 8:
             raise ValueError("a key has at least 8 characters")
+        return value
+
+    @field_validator("database_url", "objects_url")
+    @classmethod
+    def _known_scheme(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        """What it says is not shown: there are passwords in it."""
+        form = _URL_FORMS[str(info.field_name)]
+        if value is not None and not value.get_secret_value().startswith(form.partition("//")[0]):
+            raise ValueError(f"this is no such URL; write {form}")
         return value
 
     @property

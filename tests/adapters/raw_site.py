@@ -14,6 +14,7 @@ class RawSite:
     def __init__(self, say: Say | bytes) -> None:
         self._say = say
         self.heads: list[bytes] = []
+        self.connections = 0
         self.port = 0
         self._open: set[asyncio.Task[None]] = set()
 
@@ -33,6 +34,11 @@ class RawSite:
                 task.cancel()
             await asyncio.gather(*site._open, return_exceptions=True)
 
+    @property
+    def open(self) -> int:
+        """How many connections nobody has closed yet."""
+        return len(self._open)
+
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
 
@@ -40,6 +46,7 @@ class RawSite:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
+        self.connections += 1
         try:
             while True:
                 self.heads.append(await reader.readuntil(b"\r\n\r\n"))

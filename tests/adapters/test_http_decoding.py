@@ -5,7 +5,8 @@ import zlib
 
 import pytest
 
-from emissary.adapters.http.decoding import BadEncoding, Decoding, Overflow
+from emissary.adapters.http.decoding import Decoding, Overflow
+from emissary.adapters.http.errors import BadEncoding
 from emissary.adapters.http.limits import Limits
 from emissary.model import zstd
 from emissary.testing.web.packing import CODINGS, coding_name, pack

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 from raw_site import RawSite
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Limits, Outside, always
+from emissary.adapters.http import HttpWeb, Limits, Outside, always
 from emissary.adapters.http.dial import connect_to
 from emissary.model.pages import Code, Reply, Unreachable, WebUrl
 from emissary.ports.web import Ask
@@ -31,11 +31,11 @@ _IDENTITY = Identity("9.9", "https://bot.example/")
 _PERMITS = Guard(["127.0.0.0/8"]).permits
 
 
-def _client(trust: ssl.SSLContext | None = None, limits: Limits = Limits()) -> AiohttpWeb:  # noqa: B008 - a value
+def _client(trust: ssl.SSLContext | None = None, limits: Limits = Limits()) -> HttpWeb:  # noqa: B008 - a value
     async def resolve(_name: str) -> list[str]:
         return ["127.0.0.1"]
 
-    return AiohttpWeb(
+    return HttpWeb(
         permits=_PERMITS,
         present=always(_IDENTITY.headers()),
         clock=SystemClock(),
@@ -51,7 +51,7 @@ async def local() -> AsyncIterator[TestWeb]:
         yield web
 
 
-async def _reply(client: AiohttpWeb, url: str, **more: object) -> Reply:
+async def _reply(client: HttpWeb, url: str, **more: object) -> Reply:
     found = await client.ask(Ask(parse(url), 5.0, 1_000_000, **more))  # type: ignore[arg-type]
     assert isinstance(found, Reply), found
     return found
@@ -229,8 +229,10 @@ async def test_a_server_that_does_not_speak_tls_is_told(authority: _Authority) -
 
 async def test_a_handshake_that_hangs_is_broken_off(authority: _Authority) -> None:
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(-1)
-        writer.close()
+        try:
+            await reader.read(-1)
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
     async with server, _client(authority.trust, Limits(tls_seconds=0.1)) as client:
@@ -238,6 +240,29 @@ async def test_a_handshake_that_hangs_is_broken_off(authority: _Authority) -> No
         found = await client.ask(Ask(parse(f"https://shop.example:{port}/"), 5.0, 1000))
     assert isinstance(found, Unreachable)
     assert found.code is Code.TIMEOUT
+
+
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+async def test_a_secure_answer_without_a_length_ends_with_a_goodbye(authority: _Authority) -> None:
+    """Anybody on the way can close a connection; only the site can say that this was all. (asyncio does not tell.)"""
+    says_goodbye = True
+
+    async def say(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nhalf")
+        await writer.drain()
+        if says_goodbye:
+            writer.close()
+        else:
+            writer.transport.abort()
+
+    secured = authority.server("shop.example")
+    async with RawSite.start(say, secured=secured) as site, _client(authority.trust) as client:
+        reply = await _reply(client, f"https://shop.example:{site.port}/")
+        says_goodbye = False
+        found = await client.ask(Ask(parse(f"https://shop.example:{site.port}/"), 5.0, 1000))
+    assert reply.body == b"half"
+    assert isinstance(found, Unreachable)
+    assert found.code is Code.CONNECT
 
 
 # Who we are
@@ -250,7 +275,7 @@ async def test_who_we_are_is_said_anew_for_every_request(local: TestWeb) -> None
         said.append((method, url.href))
         return {**_IDENTITY.headers(), "Signature": f"sig1=:{len(said)}:"}
 
-    async with AiohttpWeb(permits=_PERMITS, present=present, clock=SystemClock()) as client:
+    async with HttpWeb(permits=_PERMITS, present=present, clock=SystemClock()) as client:
         await _reply(client, local.url("trouble", "/headers"))
         await _reply(client, local.url("hooks", "/in"), body=b"{}")
     seen = [*local.seen.of("trouble"), *local.seen.of("hooks")]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 
@@ -11,7 +12,8 @@ import pytest
 from raw_site import RawSite
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Limits
+from emissary.adapters.http import HttpWeb, Limits
+from emissary.adapters.http.intake import Body
 from emissary.model.pages import Code, Reply, Unreachable
 from emissary.ports.web import Ask
 from emissary.reading.guard import Guard
@@ -24,9 +26,9 @@ pytestmark = pytest.mark.anyio
 _MIB = 1024 * 1024
 
 
-def _client(limits: Limits = Limits()) -> AiohttpWeb:  # noqa: B008 - a value
+def _client(limits: Limits = Limits()) -> HttpWeb:  # noqa: B008 - a value
     present = {"User-Agent": "Emissary/0 (+https://bot.example/)"}
-    return AiohttpWeb(permits=Guard(["127.0.0.0/8"]).permits, present=present, clock=SystemClock(), limits=limits)
+    return HttpWeb(permits=Guard(["127.0.0.0/8"]).permits, present=present, clock=SystemClock(), limits=limits)
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ async def local() -> AsyncIterator[TestWeb]:
         yield web
 
 
-async def _failure(client: AiohttpWeb, url: str, *, timeout: float = 5.0, max_bytes: int = 4 * _MIB) -> Unreachable:  # noqa: ASYNC109 - the ask's own
+async def _failure(client: HttpWeb, url: str, *, timeout: float = 5.0, max_bytes: int = 4 * _MIB) -> Unreachable:  # noqa: ASYNC109 - the ask's own
     found = await client.ask(Ask(parse(url), timeout, max_bytes))
     assert isinstance(found, Unreachable), found
     return found
@@ -109,6 +111,19 @@ async def test_a_page_of_exactly_the_limit_is_taken() -> None:
             assert (await _failure(client, site.url(), max_bytes=len(plain) - 1)).code is Code.TOO_LARGE
 
 
+def test_a_page_in_crumbs_takes_no_more_memory_than_in_one_piece() -> None:
+    tracemalloc.start()
+    try:
+        body = Body(_MIB, Limits(), 0.0)
+        for n in range(65_536):
+            body.add(n.to_bytes(2, "big"))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(body.whole()[1]) == 2 * 65_536
+    assert peak < _MIB / 2
+
+
 async def test_a_small_page_may_be_nothing_but_spaces() -> None:
     body = pack("gzip", b" " * 900_000)
     assert len(body) * 200 < 900_000
@@ -142,7 +157,7 @@ _BOMB = """
 import asyncio, json, re, sys
 from pathlib import Path
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Limits
+from emissary.adapters.http import HttpWeb, Limits
 from emissary.ports.web import Ask
 from emissary.reading.guard import Guard
 from emissary.reading.urls import parse
@@ -153,7 +168,7 @@ def memory(name):
 async def main(plain, bomb, ratio):
     limits = Limits(ratio=int(ratio))
     permits = Guard(["127.0.0.0/8"]).permits
-    async with AiohttpWeb(permits=permits, present={}, clock=SystemClock(), limits=limits) as web:
+    async with HttpWeb(permits=permits, present={}, clock=SystemClock(), limits=limits) as web:
         await web.ask(Ask(parse(plain), 10.0, 64 << 20))
         before = memory("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")

@@ -8,7 +8,7 @@ import pytest
 from raw_site import RawSite
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Limits, Outside
+from emissary.adapters.http import HttpWeb, Limits, Outside
 from emissary.adapters.http.dial import connect_to
 from emissary.model.pages import Code, Reply, Unreachable
 from emissary.ports.web import Ask, Proxy
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 _SCHEMES = ["http", "socks5"]
 
 
-def _client(*networks: str, names: dict[str, list[str]] | None = None, limits: Limits = Limits()) -> AiohttpWeb:  # noqa: B008 - a value
+def _client(*networks: str, names: dict[str, list[str]] | None = None, limits: Limits = Limits()) -> HttpWeb:  # noqa: B008 - a value
     async def resolve(name: str) -> list[str]:
         if names is None or name not in names:
             raise socket.gaierror
@@ -31,10 +31,10 @@ def _client(*networks: str, names: dict[str, list[str]] | None = None, limits: L
     present = {"User-Agent": "Emissary/0 (+https://bot.example/)"}
     outside = Outside(resolve=resolve, connect=connect_to)
     permits = Guard(networks).permits
-    return AiohttpWeb(permits=permits, present=present, clock=SystemClock(), limits=limits, outside=outside)
+    return HttpWeb(permits=permits, present=present, clock=SystemClock(), limits=limits, outside=outside)
 
 
-async def _ask(client: AiohttpWeb, url: str, via: Proxy, *, timeout: float = 5.0) -> Reply | Unreachable:  # noqa: ASYNC109 - the ask's own
+async def _ask(client: HttpWeb, url: str, via: Proxy, *, timeout: float = 5.0) -> Reply | Unreachable:  # noqa: ASYNC109 - the ask's own
     return await client.ask(Ask(parse(url), timeout, 1_000_000, via=via))
 
 
@@ -105,7 +105,7 @@ async def test_the_address_of_the_proxy_opens_no_way_to_that_address(local: Test
         assert each.code is Code.GUARD
 
 
-async def _proxy_failure(client: AiohttpWeb, url: str, via: Proxy) -> Unreachable:
+async def _proxy_failure(client: HttpWeb, url: str, via: Proxy) -> Unreachable:
     found = await _ask(client, url, via)
     assert isinstance(found, Unreachable), found
     assert (found.code, found.passing) == (Code.PROXY, True), found

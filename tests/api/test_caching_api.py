@@ -1,5 +1,6 @@
 """Copies: given where the caller is content with one and the site allows it, and to nobody it was not meant for."""
 
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -172,3 +173,12 @@ def test_what_was_seen_in_a_session_stays_in_it(server: Emissary, other: Emissar
     # The last of them was for everyone, but a session sees only what it was shown itself.
     assert server.scrape(url, maxAge=60)["receipt"]["cache"] == "hit"
     assert server.scrape(url, maxAge=60, session="three")["receipt"]["cache"] == "miss"
+
+
+def test_a_page_whose_house_rules_were_elsewhere_is_kept_like_any_other(
+    start: Callable[..., Emissary], web: TestWebProcess
+) -> None:
+    server, url = start(), web.url("lentrobots", "/open/kept")
+    first = server.scrape(url)
+    assert (first["receipt"]["cache"], first["receipt"]["redirects"]) == ("miss", [])
+    assert server.scrape(url, maxAge=60)["receipt"]["cache"] == "hit"

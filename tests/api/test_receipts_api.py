@@ -90,3 +90,20 @@ def test_captures_can_be_switched_off(start: Callable[..., Emissary], web: TestW
     server = start(EMISSARY_CAPTURES="false")
     assert server.scrape(web.url("trouble", "/"))["receipt"]["capture"] is None
     assert not (server.folder / "data" / "captures").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "usage"),
+    [("/paid/1", {"train-ai": False, "search": True}), ("/free/1", {"train-ai": True})],
+)
+def test_a_receipt_says_what_robots_txt_wishes_about_the_use_of_the_page(
+    server: Emissary, web: TestWebProcess, path: str, usage: dict[str, bool]
+) -> None:
+    url = web.url("usagerobots", path)
+    first, copy = server.scrape(url)["receipt"], server.scrape(url, maxAge=60)["receipt"]
+    assert (first["cache"], copy["cache"]) == ("miss", "hit")
+    assert first["usagePreferences"] == copy["usagePreferences"] == {"contentUsage": usage}
+
+
+def test_a_page_that_may_not_be_read_has_no_wishes_about_its_use(server: Emissary, web: TestWebProcess) -> None:
+    assert server.scrape(web.url("closed", "/prices"))["receipt"]["usagePreferences"] is None

@@ -231,6 +231,8 @@ def test_a_redirect_to_another_scheme_is_not_followed(server: Emissary, web: Tes
         ("movedrobots", "/private/x", "Disallow: /private/"),
         ("bigrobots", "/early/x", "Disallow: /early/"),
         ("brokenrobots", "/", "robots.txt answered 503"),
+        ("lentrobots", "/prices", "Disallow: /"),
+        ("farrobots", "/prices", "Disallow: /"),
     ],
 )
 def test_robots_txt_is_obeyed_and_the_rule_that_decided_is_named(
@@ -247,7 +249,17 @@ def test_robots_txt_is_obeyed_and_the_rule_that_decided_is_named(
     assert asked(web, url) == before, "the rules are known, and the page may not be asked for"
 
 
-@pytest.mark.parametrize(("site", "path"), [("closed", "/open/x"), ("norobots", "/"), ("movedrobots", "/public")])
+@pytest.mark.parametrize(
+    ("site", "path"),
+    [
+        ("closed", "/open/x"),
+        ("norobots", "/"),
+        ("movedrobots", "/public"),
+        ("lentrobots", "/open/x"),
+        ("farrobots", "/open/x"),
+        ("ringrobots", "/"),
+    ],
+)
 def test_what_robots_txt_does_not_forbid_is_read(server: Emissary, web: TestWebProcess, site: str, path: str) -> None:
     assert server.scrape(web.url(site, path))["status"] == "completed"
 
@@ -319,6 +331,20 @@ def test_a_passing_failure_is_tried_again_when_nobody_waits(server: Emissary, we
     flaky = server.finished(server.submit(web.url("trouble", "/flaky/twice/1")))
     assert (flaky["status"], flaky["attempts"]) == ("completed", 2)
     assert flaky["document"]["title"] == "Here after all"
+
+
+def test_a_robots_txt_that_wants_patience_gets_it_for_the_whole_site(
+    start: Callable[..., Emissary], web: TestWebProcess
+) -> None:
+    server, url = start(), web.url("busyrobots", "/")
+    answer = server.scrape(url)
+    assert (answer["status"], answer["outcome"]["code"]) == ("refused", "robots")
+    back = datetime.fromisoformat(answer["outcome"]["retryAt"])
+    assert timedelta(minutes=59) < back - the_clock().now() <= timedelta(hours=1)
+    before = asked(web, url)
+    later = server.post("/v1/scrape", {"url": url, "timeoutMs": 300})
+    assert (later.status, later.json()["whyWaiting"]["reason"]) == (202, "retry_after")
+    assert asked(web, url) == before
 
 
 def test_robots_are_asked_for_once(start: Callable[..., Emissary], web: TestWebProcess) -> None:

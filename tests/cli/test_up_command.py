@@ -113,8 +113,10 @@ def test_a_caller_who_waits_gets_an_answer_although_the_end_was_asked_for(tmp_pa
         ({"EMISSARY_API_KEY": "short"}, "EMISSARY_API_KEY"),
         ({"EMISSARY_AGENT_URL": "me"}, "EMISSARY_AGENT_URL"),
         ({"EMISSARY_LOG": "xml"}, "EMISSARY_LOG"),
-        ({"EMISSARY_DATABASE_URL": "postgresql://x/"}, "EMISSARY_DATABASE_URL"),
-        ({"EMISSARY_OBJECTS_URL": "s3://x/"}, "EMISSARY_OBJECTS_URL"),
+        ({"EMISSARY_DATABASE_URL": "mysql://ann:short@x/"}, "EMISSARY_DATABASE_URL"),
+        ({"EMISSARY_OBJECTS_URL": "https://ann:short@x/"}, "EMISSARY_OBJECTS_URL"),
+        ({"EMISSARY_DATABASE_URL": "postgresql://x/"}, "EMISSARY_DATABASE_URL: it needs EMISSARY_OBJECTS_URL"),
+        ({"EMISSARY_OBJECTS_URL": "s3://x/"}, "EMISSARY_OBJECTS_URL: it needs EMISSARY_DATABASE_URL"),
     ],
 )
 def test_a_setting_that_cannot_work_ends_with_2_and_is_named(run: Run, settings: dict[str, str], named: str) -> None:

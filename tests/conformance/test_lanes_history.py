@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from making import LEASE_SECONDS, at, done, job, onward, release, retry, settle
-from openers import OPENERS, Backend
+from openers import OPENERS, Backend, Place
 
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, Priority, StoredResult
@@ -67,7 +67,7 @@ class LanesHistory(RuleBasedStateMachine):
         self.sides = self.runner.run(self._open())
 
     async def _open(self) -> list[Backend]:
-        place = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+        place = Place(Path(self.stack.enter_context(tempfile.TemporaryDirectory())))
         return [await self.stack.enter_async_context(OPENERS[self.kind](place)) for _ in range(2)]
 
     def side_of(self, worker: WorkerId) -> Backend:

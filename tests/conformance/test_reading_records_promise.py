@@ -1,6 +1,8 @@
 """The promises of `ports.reading_records`: copies, sessions, what owners said, and secrets."""
 
 import asyncio
+import random
+import string
 from datetime import timedelta
 
 import pytest
@@ -32,6 +34,16 @@ async def test_a_copy_is_found_as_it_was_kept(backend: Backend, neighbour: Backe
     await backend.pages.keep(CacheKey(_URL, _ANN), page)
     assert await backend.pages.find(_URL, _ANN) == page
     assert await neighbour.pages.find(_URL, _ANN) == page
+
+
+async def test_an_address_may_be_as_long_as_any(backend: Backend) -> None:
+    chance = random.Random(1)
+    one, two = [f"{_URL}&q=" + "".join(chance.choices(string.ascii_letters, k=24_000)) for _ in range(2)]
+    await backend.pages.keep(CacheKey(one, _ANN), copy(1, url=one))
+    assert await backend.pages.find(one, _ANN) == copy(1, url=one)
+    assert await backend.pages.find(two, _ANN) is None
+    await backend.pages.drop(one, _ANN)
+    assert await backend.pages.find(one, _ANN) is None
 
 
 async def test_a_copy_with_an_owner_is_for_the_owner_alone(backend: Backend) -> None:
@@ -135,6 +147,11 @@ async def test_whoever_opted_out_is_known_everywhere(backend: Backend, neighbour
     for host in ("a.example", "b.example"):
         await backend.owners.opt_out(OptOut(host, at(0), "me@a.example", "no\nthank you"))
     assert await neighbour.owners.opted_out() == {"a.example", "b.example"}
+
+
+async def test_an_owner_may_write_whatever_they_like(backend: Backend) -> None:
+    await backend.owners.opt_out(OptOut("a.example", at(0), "me\0@a.example", "no\0 'thank' \"you\" €🙂"))
+    assert await backend.owners.opted_out() == {"a.example"}
 
 
 async def test_opting_out_again_changes_nothing(backend: Backend) -> None:

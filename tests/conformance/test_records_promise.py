@@ -169,27 +169,67 @@ async def test_newer_rules_take_the_place_of_older_ones_for_all_workers(backend:
     assert await neighbour.rules.rules_of(origin) == newer
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        RobotsFile(503, b"", at(1), retry_at=at(3600)),
+        RobotsFile(None, b"", at(1), location="https://b.example/rules/robots.txt?of=a"),
+    ],
+)
+async def test_when_to_ask_again_and_where_the_rules_are_is_known_to_all_workers(
+    backend: Backend, neighbour: Backend, file: RobotsFile
+) -> None:
+    await backend.rules.keep_rules("https://a.example", file)
+    assert await neighbour.rules.rules_of("https://a.example") == file
+    await backend.rules.keep_rules("https://a.example", RobotsFile(200, b"found", at(2)))
+    assert await neighbour.rules.rules_of("https://a.example") == RobotsFile(200, b"found", at(2))
+
+
+async def test_rules_that_are_too_old_are_forgotten_and_no_others(backend: Backend) -> None:
+    rules = backend.rules
+    for seconds in range(4):
+        await rules.keep_rules(f"https://{seconds}.example", RobotsFile(200, b"x" * 5_000, at(seconds)))
+    assert await rules.forget_rules(at(2)) == 2
+    assert await rules.forget_rules(at(2)) == 0
+    kept = [seconds for seconds in range(4) if await rules.rules_of(f"https://{seconds}.example") is not None]
+    assert kept == [2, 3]
+
+
 # Workers
 
 
-async def test_an_enlisted_worker_is_not_among_the_dead(backend: Backend, neighbour: Backend) -> None:
+async def test_an_enlisted_worker_is_not_among_the_dead(backend: Backend, neighbour: Backend, lanes: Lanes) -> None:
     await backend.workers.enlist(ANN)
-    await hold(backend.lanes, job(), worker=ANN)
+    await hold(lanes, job(), worker=ANN)
     assert await backend.workers.dead() == []
     assert await neighbour.workers.dead() == []
     await backend.workers.leave(ANN)
 
 
-async def test_a_worker_that_left_with_lanes_in_hand_is_among_the_dead(backend: Backend, neighbour: Backend) -> None:
+async def test_a_worker_that_left_with_lanes_in_hand_is_among_the_dead(
+    backend: Backend, neighbour: Backend, lanes: Lanes
+) -> None:
     await backend.workers.enlist(ANN)
-    lease = await hold(backend.lanes, job(), worker=ANN)
+    lease = await hold(lanes, job(), worker=ANN)
     await backend.workers.leave(ANN)
     assert await neighbour.workers.dead() == [ANN]
-    await settle(backend.lanes, release(lease.grip))
+    await settle(lanes, release(lease.grip))
     assert await neighbour.workers.dead() == []
 
 
-async def test_a_worker_that_holds_nothing_is_of_no_concern(backend: Backend) -> None:
+async def test_a_worker_that_holds_nothing_is_of_no_concern(backend: Backend, lanes: Lanes) -> None:
     await backend.workers.enlist(ANN)
     await backend.workers.leave(ANN)
     assert await backend.workers.dead() == []
+
+
+async def test_whoever_is_there_is_known_everywhere_until_they_leave(backend: Backend, neighbour: Backend) -> None:
+    assert await neighbour.workers.living() == []
+    await backend.workers.enlist(ANN)
+    await neighbour.workers.enlist(BOB)
+    await backend.workers.beat(ANN)
+    for side in (backend, neighbour):
+        assert sorted(await side.workers.living()) == [ANN, BOB]
+    await backend.workers.leave(ANN)
+    assert await neighbour.workers.living() == [BOB]
+    await neighbour.workers.leave(BOB)

@@ -10,9 +10,10 @@ from workshop import Gate, Workshop, finished, job, working
 
 from emissary.engine.handlers import Turn, Verdict, Work
 from emissary.engine.results import Settler
+from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
-from emissary.model.lanes import Lease, Pace, Settlement
+from emissary.model.lanes import Lease, Pace, Reason, Release, Settlement
 from emissary.testing.clock import FakeClock, SeededChance
 
 pytestmark = pytest.mark.anyio
@@ -247,11 +248,11 @@ async def test_what_many_have_to_tell_is_gathered_for_a_moment_and_written_toget
         for settlement in told[:4]:
             settler.settle(settlement)
         await still.until_end(*asked[:4])
-        await clock.until_asleep(0.01)
+        await clock.until_asleep(0.02)
         for settlement in told[4:]:
             settler.settle(settlement)
             assert (await still.see(settlement.job)).state not in FINAL_STATES
-        clock.advance(0.01)
+        clock.advance(0.02)
         await still.until_end(*asked[4:])
         settler.close()
     assert reports_written(still) == 2
@@ -278,10 +279,63 @@ async def test_a_settler_that_is_closed_gathers_no_longer(still: Workshop, clock
         group.create_task(settler.run())
         for settlement in told[:4]:
             settler.settle(settlement)
-        await clock.until_asleep(0.01)
+        await clock.until_asleep(0.02)
         settler.settle(told[4])
         settler.close()
     assert (await still.see(asked[4].id)).state is JobState.COMPLETED
+
+
+async def test_nothing_is_settled_before_what_results_point_to_is_on_disk(still: Workshop, clock: FakeClock) -> None:
+    asked, durable, begun = job(), asyncio.Event(), asyncio.Event()
+
+    async def beforehand() -> None:
+        begun.set()
+        await durable.wait()
+
+    await still.submit(asked)
+    lease = await hand_over(still)
+    settler = Settler(still.lanes, still.bus, clock, still.metrics, beforehand=beforehand)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(settler.run())
+        settler.settle(*completed(lease))
+        await begun.wait()
+        assert (await still.see(asked.id)).state is JobState.ACTIVE
+        durable.set()
+        await still.until_end(asked)
+        settler.close()
+
+
+async def test_a_report_that_points_to_what_could_not_be_written_is_told_again_as_a_whole(
+    still: Workshop, clock: FakeClock
+) -> None:
+    asked, is_full = [job() for _ in range(3)], True
+
+    async def beforehand() -> None:
+        if is_full:
+            raise StoreUnavailable("no space left, as the test asked")
+
+    await still.submit(*asked)
+    lease = await hand_over(still)
+    settler = Settler(still.lanes, still.bus, clock, still.metrics, beforehand=beforehand)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(settler.run())
+        for settlement in completed(lease):
+            settler.settle(settlement)
+        more = settler.more(lease.grip, 5)
+        settler.release(Release(lease.grip, clock.now(), Reason.GAP))
+        for _ in range(3):
+            await clock.until_asleep(0.5)
+            assert {(await still.see(each.id)).state for each in asked} == {JobState.ACTIVE}
+            assert not more.done(), "nothing is begun that could not be settled either"
+            clock.advance(0.5)
+        is_full = False
+        await still.until_end(*asked)
+        await more
+        settler.close()
+    assert reports_written(still) == 1
+    assert still.metrics.registry.get_sample_value("emissary_settlements_fenced_total") == 0
+    await still.submit(job())
+    assert (await hand_over(still)).grip.fence > lease.grip.fence, "the lane was given back with the report"
 
 
 def completed(lease: Lease) -> list[Settlement]:

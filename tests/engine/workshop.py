@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from emissary.backends.embedded.bus import LocalBus
 from emissary.backends.embedded.records import SqliteJobRecords
+from emissary.backends.local_bus import LocalBus
 from emissary.engine.handlers import Done, Handler, Result, Turn, Verdict, Work
 from emissary.engine.jobs import Jobs
 from emissary.engine.lane_run import Tools

@@ -1,12 +1,16 @@
 """Compares what callers were promised and saw with what the store holds after all faults: each breach is a sentence."""
 
+import json
 import sqlite3
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from emissary.model import zstd
 
 __all__ = ["History", "Sighting", "breaches"]
 
@@ -40,6 +44,7 @@ def breaches(history: History, database: Path, *, end: str = "completed") -> lis
     """Everything that should not be: every accepted job has ended once, as `end`, with a document, and for good."""
     with closing(sqlite3.connect(database)) as store:
         found = [*_of_the_ledger(history, store, end), *_of_the_line(store), *_of_the_events(store)]
+        found += _of_the_captures(store, database.parent / "captures")
     return found + list(_of_the_sightings(history, end))
 
 
@@ -79,6 +84,22 @@ def _of_the_events(store: sqlite3.Connection) -> Iterator[str]:
     )
     if asked != made:
         yield f"{asked} jobs were to be told of, and {made} events were made"
+
+
+def _of_the_captures(store: sqlite3.Connection, folder: Path) -> Iterator[str]:
+    """A result that points to a capture was settled after it: the exchange stands at that very place."""
+    for job, body in store.execute("SELECT job, body FROM results WHERE body IS NOT NULL"):
+        result = json.loads(body if body[:1] == b"{" else zstd.decompress(body))
+        capture = (result.get("receipt") or {}).get("capture")
+        if capture is not None and result["document"]["url"].encode() not in _record_at(folder, **capture):
+            yield f"{job} points to a capture that is not there: {capture}"
+
+
+def _record_at(folder: Path, segment: str, offset: int) -> bytes:
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress((folder / segment).read_bytes()[offset:])
+    except (OSError, zlib.error):
+        return b""
 
 
 def _of_the_sightings(history: History, end: str) -> Iterator[str]:

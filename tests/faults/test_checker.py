@@ -1,5 +1,7 @@
 """The checker sees what it is there to see."""
 
+import gzip
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,11 +11,11 @@ from checker import History, breaches
 
 _TABLES = """
 CREATE TABLE jobs (id TEXT PRIMARY KEY, kind TEXT, state TEXT, "order" TEXT);
-CREATE TABLE results (job TEXT);
+CREATE TABLE results (job TEXT, body BLOB);
 CREATE TABLE items (job TEXT);
 CREATE TABLE lanes (key TEXT, state TEXT);
 INSERT INTO jobs VALUES ('job_1', 'scrape.http', 'completed', '{"hook": {}}'), ('job_2', 'deliver', 'completed', '{}');
-INSERT INTO results VALUES ('job_1'), ('job_2');
+INSERT INTO results (job) VALUES ('job_1'), ('job_2');
 INSERT INTO lanes VALUES ('host:a', 'empty');
 """
 
@@ -43,14 +45,15 @@ def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
         ("DELETE FROM jobs WHERE id = 'job_1'; DELETE FROM results WHERE job = 'job_1';", "not in the ledger"),
         ("UPDATE jobs SET state = 'failed' WHERE id = 'job_1';", "is failed"),
         ("UPDATE jobs SET state = 'waiting' WHERE id = 'job_2';", "has not ended"),
-        ("INSERT INTO results VALUES ('job_1');", "2 results"),
+        ("INSERT INTO results (job) VALUES ('job_1');", "2 results"),
         ("DELETE FROM results WHERE job = 'job_1';", "0 results"),
-        ("INSERT INTO results VALUES ('job_3');", "result of job_3"),
+        ("INSERT INTO results (job) VALUES ('job_3');", "result of job_3"),
         ("INSERT INTO items VALUES ('job_1');", "still stands in line"),
         ("UPDATE lanes SET state = 'ready';", "is ready"),
         ("DELETE FROM jobs WHERE kind = 'deliver'; DELETE FROM results WHERE job = 'job_2';", "0 events"),
         (
-            "INSERT INTO jobs VALUES ('job_9', 'deliver', 'completed', '{}'); INSERT INTO results VALUES ('job_9');",
+            "INSERT INTO jobs VALUES ('job_9', 'deliver', 'completed', '{}');"
+            "INSERT INTO results (job) VALUES ('job_9');",
             "2 ev",
         ),
     ],
@@ -74,3 +77,25 @@ def test_a_breach_in_what_was_seen_is_told(
     tmp_path: Path, seen: tuple[tuple[str, str | None], ...], breach: str
 ) -> None:
     assert any(breach in told for told in breaches(_history(*seen), _store(tmp_path, "")))
+
+
+@pytest.mark.parametrize(
+    ("place", "url", "breached"),
+    [
+        (("s", 3), "http://a/1", []),
+        (("s", 4), "http://a/1", [True]),
+        (("s", 3), "http://a/2", [True]),
+        (("t", 3), "http://a/1", [True]),
+    ],
+)
+def test_a_result_that_points_to_a_capture_that_is_not_there_is_told(
+    tmp_path: Path, place: tuple[str, int], url: str, breached: list[bool]
+) -> None:
+    (tmp_path / "captures").mkdir()
+    (tmp_path / "captures" / "s").write_bytes(b"..." + gzip.compress(b"WARC-Target-URI: http://a/1"))
+    body = {"document": {"url": url}, "receipt": {"capture": dict(zip(("segment", "offset"), place, strict=True))}}
+    database = _store(tmp_path, "")
+    with closing(sqlite3.connect(database)) as store, store:
+        store.execute("UPDATE results SET body = ? WHERE job = 'job_1'", [json.dumps(body).encode()])
+    told = breaches(_history(("completed", "doc_1")), database)
+    assert [("capture that is not there" in each) for each in told] == breached

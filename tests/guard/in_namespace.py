@@ -11,7 +11,7 @@ import sys
 from hostile import HOSTILE
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.http import HttpWeb
 from emissary.model.errors import BadRequest
 from emissary.model.pages import Unreachable
 from emissary.ports.web import Ask
@@ -39,7 +39,7 @@ async def main(allowed: list[str]) -> None:
     servers = [server for place in places if (server := await _listen(*place, came))]
     codes: list[str] = []
     present = {"User-Agent": "Emissary/0"}
-    async with AiohttpWeb(permits=Guard(allowed).permits, present=present, clock=SystemClock()) as client:
+    async with HttpWeb(permits=Guard(allowed).permits, present=present, clock=SystemClock()) as client:
         for text in HOSTILE:
             try:
                 url = parse(text)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Outside
+from emissary.adapters.http import HttpWeb, Outside
 from emissary.model.pages import Code, Unreachable
 from emissary.ports.web import Ask
 from emissary.reading.guard import Guard
@@ -67,8 +67,8 @@ class Recording:
     def client(
         self,
         permits: Callable[[str, int], bool] | None = None,
-    ) -> AiohttpWeb:
-        return AiohttpWeb(
+    ) -> HttpWeb:
+        return HttpWeb(
             permits=permits or Guard().permits,
             present={"User-Agent": "Emissary/0 (+https://bot.example/)"},
             clock=SystemClock(),
@@ -76,7 +76,7 @@ class Recording:
         )
 
 
-async def code_of(client: AiohttpWeb, url: str) -> Code:
+async def code_of(client: HttpWeb, url: str) -> Code:
     """How an ask ends that cannot reach anybody."""
     found = await client.ask(Ask(parse(url), 5.0, 1000))
     assert isinstance(found, Unreachable), found

@@ -9,7 +9,7 @@ import pytest
 from recording import Recording, code_of, forbidden
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Limits, Outside
+from emissary.adapters.http import HttpWeb, Limits, Outside
 from emissary.model.pages import Code
 from emissary.reading.guard import Guard
 
@@ -82,8 +82,8 @@ async def server() -> AsyncIterator[_NameServer]:
     await server.closed
 
 
-def _client(recording: Recording, server: _NameServer, *, kept: float) -> AiohttpWeb:
-    return AiohttpWeb(
+def _client(recording: Recording, server: _NameServer, *, kept: float) -> HttpWeb:
+    return HttpWeb(
         permits=Guard().permits,
         present={"User-Agent": "Emissary/0"},
         clock=SystemClock(),
@@ -135,7 +135,7 @@ async def test_a_name_server_that_is_silent_ends_the_matter() -> None:
     limits = Limits(name_seconds=0.05)
     outside = Outside(resolve=never, connect=recording.outside.connect)
     present = {"User-Agent": "Emissary/0"}
-    async with AiohttpWeb(
+    async with HttpWeb(
         permits=Guard().permits, present=present, clock=SystemClock(), limits=limits, outside=outside
     ) as client:
         assert await code_of(client, "http://silent.example/") is Code.DNS

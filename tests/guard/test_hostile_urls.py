@@ -9,7 +9,7 @@ from hostile import HOSTILE, HOSTILE_NAMES, PUBLIC, PUBLIC_NAMES
 from recording import Recording, code_of, forbidden
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb, Outside
+from emissary.adapters.http import HttpWeb, Outside
 from emissary.model.errors import BadRequest
 from emissary.model.pages import Code, Unreachable
 from emissary.ports.web import Ask, Proxy
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 _BASE = parse("https://example.org/a/b?c")
 
 
-async def _try_all(client: AiohttpWeb) -> list[Code | None]:
+async def _try_all(client: HttpWeb) -> list[Code | None]:
     """Each spelling as a URL and as where a redirect leads; None where the parser has refused it already."""
     codes: list[Code | None] = []
     for text in HOSTILE:
@@ -129,7 +129,7 @@ async def test_whoever_answers_must_be_who_was_dialled(somebody_else: socket.soc
     outside = Outside(resolve=resolve, connect=connect)
     # Not even a network that the operator has opened helps: it is not the address that was dialled.
     permits = Guard(["127.0.0.0/8"]).permits
-    async with AiohttpWeb(permits=permits, present=present, clock=SystemClock(), outside=outside) as client:
+    async with HttpWeb(permits=permits, present=present, clock=SystemClock(), outside=outside) as client:
         assert await code_of(client, "http://example.org/") is Code.GUARD
     assert turned[0].fileno() == -1  # closed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import emissary
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.http import HttpWeb
 from emissary.reading.guard import Guard
 
 _SOURCE = Path(emissary.__file__).parent
@@ -19,15 +19,20 @@ _EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     _DIAL: ({"socket", "sock_connect"}, "the one place"),
     "adapters/http/tunnel.py": ({"socket"}, "speaks to a proxy over a socket that the dial has opened; names the type"),
     "adapters/http/connector.py": ({"create_connection"}, "wraps a socket of the dial; a test below sees to that"),
-    "adapters/http/client.py": ({"ClientSession"}, "its only connector is the guarded one; a test below sees to that"),
+    "backends/cluster/database.py": ({"asyncpg"}, "the operator's own database"),
+    "backends/cluster/outages.py": ({"asyncpg"}, "names its errors"),
+    "backends/cluster/schema.py": ({"asyncpg"}, "the operator's own database"),
+    "backends/cluster/blobs.py": ({"obstore"}, "the operator's own object store"),
+    "backends/cluster/captures.py": ({"obstore"}, "the operator's own object store"),
+    "backends/cluster/objects.py": ({"obstore"}, "the operator's own object store"),
     "cli/serving.py": ({"socket"}, "the socket that the API listens on"),
     "cli/doctor.py": ({"socket"}, "looks whether the port it shall listen on is free"),
-    "cli/demo.py": ({"ClientSession"}, "talks to the API that it has started itself"),
     "cli/up.py": ({"socket"}, "the socket that the API listens on"),
 }
 _TESTING = "testing/"  # servers, proxies and clients of this machine, for tests
 
 _MODULES = {
+    *("asyncpg", "obstore"),
     *("aiodns", "aiosmtplib", "curl_cffi", "ftplib", "grpc", "http.client", "httpcore", "httpx", "imaplib", "nntplib"),
     *("pycurl", "pycares", "poplib", "requests", "smtplib", "socket", "socks", "socketserver", "telnetlib"),
     *("urllib.request", "urllib3", "websockets", "xmlrpc.client", "imap_tools"),
@@ -78,7 +83,7 @@ def test_only_the_dial_can_open_a_connection() -> None:
 
 def test_every_exception_has_its_reason_and_its_file() -> None:
     names = {name for name, _ in _modules()}
-    optional = {"cli/doctor.py", "cli/demo.py", "cli/up.py", "cli/serving.py"}
+    optional = {"cli/doctor.py", "cli/up.py", "cli/serving.py"}
     assert set(_EXCEPTIONS) - optional <= names
     assert all(reason for _, reason in _EXCEPTIONS.values())
 
@@ -129,13 +134,15 @@ def test_the_connector_only_wraps_sockets_of_the_dial() -> None:
         assert len(call.args) == 1
 
 
-def test_every_session_has_the_guarded_connector() -> None:
-    calls = _calls("adapters/http/client.py", "ClientSession")
-    assert len(calls) == 1
-    given = {keyword.arg: ast.unparse(keyword.value) for keyword in calls[0].keywords}
-    assert given["connector"] == "connector"
-    assert given["trust_env"] == "False"  # no proxy of the environment
-    assert len(_calls("adapters/http/client.py", "GuardedConnector")) == 1
+def _callers(function: str) -> set[str]:
+    return {name for name, _ in _modules() if not name.startswith(_TESTING) and _calls(name, function)}
+
+
+def test_every_connection_comes_from_the_connector_and_its_dial() -> None:
+    assert _callers("Connection") == {"adapters/http/connector.py"}
+    assert _callers("Connector") == {"adapters/http/client.py"}
+    (made,) = _calls("adapters/http/client.py", "Connector")
+    assert ast.unparse(made.args[0]).startswith("Dial(permits, ")
 
 
 def test_nobody_but_the_dial_connects() -> None:
@@ -147,4 +154,4 @@ def test_nobody_but_the_dial_connects() -> None:
 def test_no_setting_switches_the_guard_off() -> None:
     """The guard is built from networks alone, and a client cannot be built without what it permits."""
     assert list(inspect.signature(Guard).parameters) == ["allowed"]
-    assert inspect.signature(AiohttpWeb).parameters["permits"].default is inspect.Parameter.empty
+    assert inspect.signature(HttpWeb).parameters["permits"].default is inspect.Parameter.empty

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.http import HttpWeb
 from emissary.model.pages import Reply
 from emissary.ports.web import Ask
 from emissary.reading.egress import EgressPool, EgressWeb, Strategy
@@ -26,9 +26,9 @@ async def _ten(schemes: tuple[str, ...] = ("http", "socks5")) -> AsyncIterator[l
         ]
 
 
-def _client() -> AiohttpWeb:
+def _client() -> HttpWeb:
     permits = Guard(["127.0.0.0/8"]).permits
-    return AiohttpWeb(permits=permits, present={"User-Agent": "Emissary/0"}, clock=SystemClock())
+    return HttpWeb(permits=permits, present={"User-Agent": "Emissary/0"}, clock=SystemClock())
 
 
 @pytest.mark.anyio

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emissary.model.extraction import Extracted, Wanted
 from emissary.model.ids import DocumentId
 from emissary.model.pages import Format, Image, Link, Page, Reply, RobotsNote, Timings, WebUrl
 from emissary.reading.charset import charset_of
-from emissary.reading.extract import Extracted, Wanted, compile_fields, extract
+from emissary.reading.extract import extract
 
 PAGES = Path(__file__).parent.parent / "data" / "pages"
 EVERYTHING = frozenset(Format)
@@ -186,6 +187,12 @@ def test_links_are_absolute_once_each_and_in_order() -> None:
     ]
 
 
+def test_a_base_longer_than_any_url_is_none_as_each_link_would_repeat_it() -> None:
+    long = "https://other.example/" + "b" * 8_200 + "/"
+    said = read(f"<base href='{long}'><a href='/a'>a</a>", Format.LINKS)
+    assert [link.url for link in said.links or ()] == ["https://shop.example/a"]
+
+
 def test_images_are_found_where_a_script_would_load_them_from() -> None:
     said = read(
         "<img src='/a.png' alt=' An\n image'><img src='data:image/gif;base64,AA' data-src='/b.png'><img src='/a.png'>"
@@ -224,8 +231,8 @@ def test_metadata_has_what_the_head_says_and_what_the_reply_was() -> None:
 
 def test_json_is_its_own_text_and_a_code_block_in_markdown() -> None:
     body = '{"a": "```"}'
-    plan = compile_fields({"a": {"css": "p", "required": True}})
-    said = extract(page_of(body, "application/json"), Wanted(EVERYTHING, plan))
+    schema = json.dumps({"a": {"css": "p", "required": True}})
+    said = extract(page_of(body, "application/json"), Wanted(EVERYTHING, schema))
     assert said.text == said.raw_html == body
     assert said.markdown == f"````json\n{body}\n````"
     assert (said.fields, said.missing) == ({"a": None}, ["a"])
@@ -257,10 +264,10 @@ def test_a_feed_is_shown_as_it_came() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from([HTML, "text/html", "application/json", "text/xml", "", "image/png"]))
 def test_any_bytes_can_be_extracted_in_every_format(body: bytes, content_type: str) -> None:
-    plan = compile_fields(
+    schema = json.dumps(
         {"a": {"css": ["p", "*"], "type": "number"}, "b": {"xpath": "//*", "list": {"c": {"xpath": ".//@*"}}}}
     )
-    said = extract(page_of(body, content_type), Wanted(EVERYTHING, plan))
+    said = extract(page_of(body, content_type), Wanted(EVERYTHING, schema))
     json.dumps(said.fields)
     assert said.text is not None
 
@@ -281,7 +288,7 @@ def test_any_soup_of_tags_can_be_extracted_in_every_format(pieces: list[str]) ->
     ways = {"css": "*", "xpath": "//*"}
     schema = {f"{kind}{way}": {way: ways[way], "type": "list", "items": kind} for kind in types for way in ways}
     for main in (True, False):
-        wanted = Wanted(EVERYTHING, compile_fields(schema), only_main_content=main)
+        wanted = Wanted(EVERYTHING, json.dumps(schema), only_main_content=main)
         said = extract(page_of("".join(pieces)), wanted)
         assert said.markdown is not None
 

@@ -82,6 +82,21 @@ def test_content_usage_is_a_dictionary_of_yes_and_no(value: str, usage: dict[str
     assert usage_preferences_of({"content-usage": value}, None).content_usage == usage
 
 
+@pytest.mark.parametrize(
+    ("header", "by_robots", "usage"),
+    [
+        ("", {"train-ai": False}, {"train-ai": False}),
+        ("search=y", {"train-ai": False}, {"search": True, "train-ai": False}),
+        ("train-ai=y", {"train-ai": False}, {"train-ai": False}),
+        ("train-ai=n", {"train-ai": True}, {"train-ai": False}),
+    ],
+)
+def test_of_header_and_robots_txt_both_count_and_a_no_stays_a_no(
+    header: str, by_robots: dict[str, bool], usage: dict[str, bool]
+) -> None:
+    assert usage_preferences_of({"content-usage": header}, None, by_robots=by_robots).content_usage == usage
+
+
 def test_a_reservation_is_read_from_the_header_and_else_from_the_page() -> None:
     page = parse('<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="https://x.example/p.json">')
     assert usage_preferences_of({}, page) == UsagePreferences({}, True, "https://x.example/p.json")

@@ -87,6 +87,57 @@ def test_sitemaps_belong_to_no_group() -> None:
     assert parse_robots(body, "Emissary").sitemaps == ("https://example.org/a.xml", "https://example.org/b.xml")
 
 
+_USAGE = b"""
+User-Agent: *
+Allow: /
+Content-Usage: train-ai=n
+Disallow: /never/
+content-usage : /ai-ok/ train-ai=y  # a remark
+Content-Usage: /ai-ok/*.pdf$\ttrain-ai=n, search=y
+
+User-Agent: Emissary
+Content-Usage: search=n
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "usage"),
+    [
+        ("other", "/x", {"train-ai": False}),
+        ("other", "/ai-ok/x", {"train-ai": True}),
+        ("other", "/ai-ok/x.pdf", {"train-ai": False, "search": True}),
+        ("other", "/ai-ok/x.pdf?page=1", {"train-ai": True}),
+        ("Emissary", "/ai-ok/x", {"search": False}),
+    ],
+)
+def test_the_use_that_a_site_wishes_for_is_said_by_group_and_path(
+    agent: str, path: str, usage: dict[str, bool]
+) -> None:
+    assert parse_robots(_USAGE, agent).usage(path) == usage
+
+
+@pytest.mark.parametrize(
+    ("lines", "usage"),
+    [
+        (b"Content-Usage: /a train-ai=y\nContent-Usage: /a train-ai=n, search=y", {"train-ai": False, "search": True}),
+        (b"Content-Usage: train-ai=n\nContent-Usage: /a", {"train-ai": False}),
+        (b"Content-Usage: train-ai=n\nContent-Usage: /a Nonsense!", {"train-ai": False}),
+        (b"Content-Usage: train-ai=n\nContent-Usage: /a search=y", {"search": True}),
+        (b"Content-Usage: /b train-ai=n", {}),
+        (b"Content-Usage:", {}),
+        (b"", {}),
+    ],
+)
+def test_of_several_lines_the_longest_path_counts_and_then_the_no(lines: bytes, usage: dict[str, bool]) -> None:
+    assert parse_robots(b"User-agent: *\n" + lines + b"\n", "Emissary").usage("/a/page") == usage
+
+
+def test_a_line_about_use_ends_a_run_of_names_as_any_rule_does() -> None:
+    rules = parse_robots(b"User-agent: Emissary\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /\n", "Emissary")
+    assert rules.verdict("/page").allowed
+    assert rules.usage("/page") == {"train-ai": False}
+
+
 def test_a_pattern_made_to_take_for_ever_does_not() -> None:
     rules = parse_robots(b"User-agent: *\nDisallow: /" + b"a*" * 2_000 + b"b\n", "Emissary")
     assert rules.verdict("/" + "a" * 8_000).allowed
@@ -94,7 +145,10 @@ def test_a_pattern_made_to_take_for_ever_does_not() -> None:
 
 @given(st.binary(max_size=400), st.text(max_size=50))
 def test_no_file_and_no_path_break_the_reader(body: bytes, path: str) -> None:
-    parse_robots(body, "Emissary").verdict("/" + path)
+    rules = parse_robots(body, "Emissary")
+    rules.verdict("/" + path)
+    rules.usage("/" + path)
+    assert rules.weight > 0
 
 
 @given(st.lists(st.sampled_from(["/", "a", "b", "*", "$", "%41"]), max_size=8), st.text("/ab$", max_size=10))

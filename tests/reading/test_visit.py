@@ -1,15 +1,15 @@
 """Visits to the local web: may I, get it, and what came back."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+from scripted import KeptRules
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.http import HttpWeb
 from emissary.model.pages import Code, Elsewhere, Page, Refusal, Unreachable
 from emissary.model.robots import RobotsFile
 from emissary.reading.guard import Guard
@@ -22,24 +22,11 @@ from emissary.testing.web import TestWeb
 pytestmark = pytest.mark.anyio
 
 
-class _Kept:
-    """House rules kept in memory."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, RobotsFile] = {}
-
-    async def rules_of(self, origin: str) -> RobotsFile | None:
-        return self.files.get(origin)
-
-    async def keep_rules(self, origin: str, file: RobotsFile) -> None:
-        self.files[origin] = file
-
-
 @dataclass
 class _Traveller:
     web: TestWeb
     visitor: Visitor
-    kept: _Kept
+    kept: KeptRules
     turns: int = field(default=0)
     gaps: list[timedelta | None] = field(default_factory=list)
 
@@ -55,12 +42,12 @@ class _Traveller:
 
 @asynccontextmanager
 async def _travelling(latency: timedelta = timedelta()) -> AsyncIterator[_Traveller]:
-    clock, kept = SystemClock(), _Kept()
+    clock, kept = SystemClock(), KeptRules()
     identity = Identity("1", "https://bot.example/")
     permits = Guard(["127.0.0.0/8"]).permits
     async with (
         TestWeb.start(latency=latency) as web,
-        AiohttpWeb(permits=permits, present=identity.headers(), clock=clock) as client,
+        HttpWeb(permits=permits, present=identity.headers(), clock=clock) as client,
     ):
         yield _Traveller(web, Visitor(client, HouseRulesBook(client, kept, clock), clock), kept)
 
@@ -204,18 +191,9 @@ async def test_all_hops_share_one_time_out() -> None:
     assert len(visit.hops) == 2
 
 
-async def test_house_rules_that_many_hosts_keep_in_one_place_are_asked_for_there_once() -> None:
-    async def send_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        target = traveller.web.url("closed", "/robots.txt")
-        writer.write(f"HTTP/1.1 301 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode())
-        writer.close()
-
-    async with _travelling() as traveller, AsyncExitStack() as stack:
-        servers = [await asyncio.start_server(send_on, "127.0.0.1", 0) for _ in range(5)]
-        for server in servers:
-            await stack.enter_async_context(server)
-        urls = [parse(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x") for server in servers]
-        visits = await asyncio.gather(*(traveller.visitor.visit(Errand(url, 2.0, 1000), nullcontext) for url in urls))
-        assert [type(visit.outcome) for visit in visits] == [Refusal] * 5
-        assert traveller.web.seen.paths("closed") == ["/robots.txt"]
+async def test_house_rules_that_another_host_keeps_end_the_visit_there(traveller: _Traveller) -> None:
+    visit = await traveller.visit("lentrobots", "/x")
+    assert isinstance(visit.outcome, Elsewhere)
+    assert visit.outcome.place.href == traveller.web.url("closed", "/robots.txt")
+    assert visit.outcome.url.href == traveller.web.url("lentrobots", "/x")
+    assert not traveller.web.seen.of("closed")

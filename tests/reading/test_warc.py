@@ -1,17 +1,20 @@
 """WARC records as others read them, whatever a site has sent."""
 
 import gzip
+import hashlib
+import io
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
+import msgspec
 import pytest
 
 # The readers of WARC live beside the tests of the API.
 sys.path.append(str(Path(__file__).parents[1] / "api"))
 
-from warcs import both
+from warcs import both, fastwarc
 
 from emissary.model.captures import Exchange
 from emissary.reading.warc import exchange_records, segment_start
@@ -44,6 +47,26 @@ def test_an_exchange_is_an_answer_with_its_request_and_what_we_know_of_it() -> N
         response.headers["warc-record-id"]
     }
     assert metadata.content == b"robotsRule: Allow: /\r\n"
+
+
+@pytest.mark.parametrize("known", [None, hashlib.sha256(b"hello").hexdigest()])
+def test_an_answer_has_the_digest_of_its_body_whoever_reckoned_it(known: str | None) -> None:
+    records = exchange_records(msgspec.structs.replace(exchange(body=b"hello"), sha256=known), _CHANCE)
+    assert both(records)[0].headers["warc-payload-digest"] == f"sha256:{hashlib.sha256(b'hello').hexdigest()}"
+    answers = fastwarc.ArchiveIterator(io.BytesIO(records), record_types=fastwarc.WarcRecordType.response)
+    assert [answer.verify_payload_digest() for answer in answers] == [True]
+
+
+def test_a_body_is_packed_once_by_its_site_or_by_us() -> None:
+    body = b"<p>the same over and over</p>" * 1000
+    sent = gzip.compress(body)
+    packed = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\ncontent-encoding: gzip\r\n\r\n"
+    for one in (exchange(body=body), exchange(head=packed, body=sent)):
+        records = exchange_records(one, _CHANCE)
+        assert len(records) < len(body) / 10
+        assert both(records)[0].content == body
+    odd = exchange(head=packed, body=bytes(3000))
+    assert len(exchange_records(odd, _CHANCE)) > 3000, "what its site has packed is not packed again"
 
 
 def test_every_record_has_a_name_of_its_own() -> None:

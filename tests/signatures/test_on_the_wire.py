@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emissary.adapters.clock import SystemClock
-from emissary.adapters.http import AiohttpWeb
+from emissary.adapters.http import HttpWeb
 from emissary.model.pages import Reply
 from emissary.ports.web import Ask
 from emissary.reading.guard import Guard
@@ -80,7 +80,7 @@ async def test_what_arrives_verifies(verifiers: Any, site: Site, place: str) -> 
     )
     # Who we are is the client's to present; an Ask cannot carry a signature.
     present = {**Identity("9.9", "https://bot.example/").headers(), **signature}
-    async with AiohttpWeb(permits=Guard(["127.0.0.0/8"]).permits, present=present, clock=SystemClock()) as web:
+    async with HttpWeb(permits=Guard(["127.0.0.0/8"]).permits, present=present, clock=SystemClock()) as web:
         assert isinstance(await web.ask(Ask(url, 5.0, 1000)), Reply)
     answer = verifiers.verify(
         verifier="rfc9421",

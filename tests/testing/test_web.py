@@ -14,16 +14,17 @@ import pytest
 from web_visits import fetch, visit
 
 from emissary.testing.web import TestWeb, TestWebProcess
+from emissary.testing.web.sites import NAMES
 
 # The server
 
 
 def test_every_host_listens_on_loopback_and_nowhere_else() -> None:
     async def told(web: TestWeb, client: aiohttp.ClientSession) -> None:
-        assert len(set(web.addresses.every)) == 14 + 20
+        assert len(set(web.addresses.every)) == len(NAMES) + 20
         assert all(address.startswith("127.") for address in web.addresses.every)
         listening = addresses_listening_on(web.port)
-        assert len(listening) == 34
+        assert len(listening) == len(NAMES) + 20
         assert all(address.endswith("7F") for address in listening)
 
     visit(told, hosts=20)

@@ -204,6 +204,25 @@ def test_each_site_has_its_own_kind_of_robots_txt() -> None:
     visit(told)
 
 
+def test_some_robots_txt_are_elsewhere_want_patience_or_speak_of_use() -> None:
+    async def told(web: TestWeb, client: aiohttp.ClientSession) -> None:
+        async def rules(site: str) -> tuple[int, dict[str, str], bytes]:
+            return await fetch(client, web.url(site, "/robots.txt"))
+
+        for site, target in (
+            ("lentrobots", web.url("closed", "/robots.txt")),
+            ("farrobots", web.url("moved", "/to/lentrobots/robots.txt")),
+            ("ringrobots", web.url("moved", "/to/ringrobots/robots.txt")),
+        ):
+            status, headers, _ = await rules(site)
+            assert (status, headers["location"]) == (301, target)
+        status, headers, _ = await rules("busyrobots")
+        assert (status, headers["retry-after"]) == (503, "3600")
+        assert b"Content-Usage: /free/ train-ai=y" in (await rules("usagerobots"))[2]
+
+    visit(told)
+
+
 # Webhooks
 
 

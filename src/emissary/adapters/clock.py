@@ -1,7 +1,7 @@
 """The real clock and real chance: the one home of both."""
 
 import asyncio
-import secrets
+import os
 import time
 from datetime import UTC, datetime
 
@@ -25,4 +25,4 @@ class SystemChance:
     """Keeps the promise of `ports.clock.Chance`."""
 
     def draw(self, count: int) -> bytes:
-        return secrets.token_bytes(count)
+        return os.urandom(count)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
+import msgspec
 import typer
 import uvloop
 from rich.console import Console
@@ -17,6 +17,9 @@ from rich.table import Table
 from emissary.cli.output import Exit
 from emissary.cli.serving import serve
 from emissary.compose import first_key, open_app
+from emissary.model.pages import Reply
+from emissary.ports.web import Ask, Web
+from emissary.reading.urls import parse
 from emissary.settings import load_settings
 from emissary.telemetry.logs import configure_logs
 from emissary.testing.web import TestWeb
@@ -36,6 +39,8 @@ _NEXT_STEPS = """[bold]What to try next[/]
   ./emissary doctor                         what is there, and what is missing
   .venv/bin/python -m emissary.testing.web  the local web, to try things on"""
 
+_LARGEST = 16 * 1024 * 1024
+
 out = Console(highlight=False)
 
 
@@ -43,15 +48,19 @@ out = Console(highlight=False)
 class _Stage:
     """Where the demo plays: a running API with a key, and a web to read."""
 
-    session: aiohttp.ClientSession
+    client: Web
     url: str
+    key: str
     web: TestWeb
 
     async def scrape(self, **request: Any) -> dict[str, Any]:
-        async with self.session.post(f"{self.url}/v1/scrape", json=request) as answer:
-            answer.raise_for_status()
-            found: dict[str, Any] = await answer.json()
-            return found
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        order = msgspec.json.encode(request)
+        answer = await self.client.ask(Ask(parse(f"{self.url}/v1/scrape"), 60.0, _LARGEST, headers, order))
+        if not isinstance(answer, Reply) or answer.status != 200:
+            raise RuntimeError(f"the API did not answer as it should: {answer}")
+        found: dict[str, Any] = msgspec.json.decode(answer.body)
+        return found
 
 
 def demo() -> None:
@@ -70,12 +79,12 @@ async def _demo(folder: Path) -> bool:
         async with open_app(settings) as app, asyncio.TaskGroup() as group:
             key, ready, stop = await first_key(app), asyncio.Queue[str](), asyncio.Event()
             group.create_task(serve(app, ready.put_nowait, stop))
+            assert key is not None  # a new directory has none yet
             url = await ready.get()
             out.print(f"Emissary is up at {url}, beside a small web of {len(web.sites)} sites.\n")
             try:
-                async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
-                    stage = _Stage(session, url, web)
-                    worked = [await act(stage) for act in (_product, _refused, _moved)]
+                stage = _Stage(app.web, url, key, web)
+                worked = [await act(stage) for act in (_product, _refused, _moved)]
             finally:
                 stop.set()
     out.print(_NEXT_STEPS)

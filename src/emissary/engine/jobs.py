@@ -1,5 +1,6 @@
 """Station 2 of 7: accepts jobs and puts each into its lane. What was accepted is on disk before anyone is told."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -41,8 +42,9 @@ class Jobs:
     async def accept(self, jobs: Sequence[NewJob]) -> None:
         """Accept all of the jobs, or none."""
         await self._lanes.submit(jobs, self._clock.now())
+        for kind, count in Counter(job.kind for job in jobs).items():
+            self._metrics.accepted.labels(kind).inc(count)
         for job in jobs:
-            self._metrics.accepted.labels(job.kind).inc()
             self._bus.say(LANES_TOPIC, job.lane)
 
     async def accept_and_wait(self, job: NewJob, patience: timedelta) -> Job:

@@ -105,16 +105,17 @@ class LaneRun:
     async def _next(self) -> Item | None:
         """The first item in line; whatever came while the lane was held takes its own place among them."""
         async with self._in_line:
-            if self._must_end:
+            if self._must_end():
                 return None
             if self._may_have_more and self._coming is None and len(self._items) < self._tools.items_per_take:
                 self._ask_for_more()
             # The store must not hold up a turn. Only news is waited for: it may be more urgent than what is in hand.
             if self._coming is not None and (self._news_is_coming or not self._items):
                 await asyncio.wait([self._coming])
-            return self._items.pop(0) if self._items and not self._must_end else None
+                if self._must_end():
+                    return None
+            return self._items.pop(0) if self._items else None
 
-    @property
     def _must_end(self) -> bool:
         return self._stopping or self._lost or self._pace.must_rest or self._pace.waits_long
 

@@ -22,6 +22,7 @@ class LanePace:
         self._least_gap = pace.gap
         self._asked_gap = max(pace.gap, lease.gap or timedelta())
         self.stretch = lease.stretch
+        self._gap = self._stretched()
         self._clock = clock
         self._jitter = jitter
         self._places = asyncio.Semaphore(pace.concurrency)
@@ -35,6 +36,7 @@ class LanePace:
         """Wait for the next polite moment, by what was asked for by now; the lane is used inside."""
         if gap is not None:
             self._asked_gap = max(self._least_gap, gap)
+            self._gap = self._stretched()
         return _Turn(self)
 
     def heed(self, advice: LaneAdvice) -> None:
@@ -50,6 +52,7 @@ class LanePace:
                 self.stretch = min(self.stretch * _HEAVY, _MOST_STRETCH)
             case None:
                 pass
+        self._gap = self._stretched()
         if advice.rest_until is not None and (self._rest_until is None or advice.rest_until > self._rest_until):
             self._rest_until, self._reason = advice.rest_until, advice.reason
 
@@ -94,7 +97,7 @@ class LanePace:
         task = asyncio.current_task()
         assert task is not None, "turns are taken by tasks"
         self._waiting.add(task)
-        late = self._gap() * self._jitter()
+        late = self._gap * self._jitter()
         try:
             while (wait := self._left()) > 0:
                 await self._clock.sleep(wait + late)
@@ -105,11 +108,12 @@ class LanePace:
     def _left(self) -> float:
         return max(self._gap_left(), self._rest_left())
 
-    def _gap(self) -> float:
+    def _stretched(self) -> float:
+        """The gap in seconds, reckoned where it changes: it is looked at several times for every use."""
         return max(self._asked_gap.total_seconds() * self.stretch, (self.stretch - 1.0) * _STRAINED_GAP)
 
     def _gap_left(self) -> float:
-        return 0.0 if self._used_at is None else self._used_at + self._gap() - self._clock.monotonic()
+        return 0.0 if self._used_at is None else self._used_at + self._gap - self._clock.monotonic()
 
     def _rest_left(self) -> float:
         return 0.0 if self._rest_until is None else (self._rest_until - self._clock.now()).total_seconds()

@@ -1,6 +1,8 @@
 """Station 6 of 7: settles. What a worker has to tell is gathered and written together, the result with its job."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
@@ -24,7 +26,7 @@ _SMALL = 2048  # below this, a compressed result saves less than it costs
 _INLINE = 64 * 1024
 _RETRY_SECONDS = 0.5
 _BUSY = 4  # settlements in one report: where there are so many, more are on their way
-_BREATH_SECONDS = 0.01
+_BREATH_SECONDS = 0.02
 _COMPRESSOR = zstd.ZstdCompressor(3)  # making one costs more than compressing a small result with it
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -64,14 +66,31 @@ class _Wish:
     future: asyncio.Future[tuple[Item, ...] | None] = field(default_factory=asyncio.Future)
 
 
-class Settler:
-    """Gathers what lanes have to tell while the last report is being written, then writes all of it at once."""
+async def _nothing_else() -> None:
+    pass
 
-    def __init__(self, lanes: Lanes, bus: Bus, clock: Clock, metrics: Metrics) -> None:
+
+class Settler:
+    """Gathers what lanes have to tell while the last report is being written, then writes all of it at once.
+
+    `beforehand` comes first, once for each report: it returns when all that results point to is on disk. While it
+    fails, nothing is settled: a pointer never leads nowhere.
+    """
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        bus: Bus,
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        beforehand: Callable[[], Awaitable[None]] = _nothing_else,
+    ) -> None:
         self._lanes = lanes
         self._bus = bus
         self._clock = clock
         self._metrics = metrics
+        self._beforehand = beforehand
         self._settlements: list[Settlement] = []
         self._releases: list[Release] = []
         self._wishes: list[_Wish] = []
@@ -106,15 +125,25 @@ class Settler:
         while not (self._closing and not self._settlements and not self._releases):
             await self._bell.wait()
             self._bell.clear()
-            report = Report(tuple(self._settlements), tuple(self._releases))
-            wishes = self._wishes
+            report, wishes = Report(tuple(self._settlements), tuple(self._releases)), self._wishes
             self._settlements, self._releases, self._wishes = [], [], []
-            # Begun together, they are committed together.
-            if not all(await asyncio.gather(self._write(report), self._grant(wishes))):
+            if not await self._tell_all(report, wishes):
                 await self._clock.sleep(_RETRY_SECONDS)
                 self._bell.set()
             elif len(report.settlements) >= _BUSY and not self._closing:
                 await self._gather_more()
+
+    async def _tell_all(self, report: Report, wishes: list[_Wish]) -> bool:
+        """Whether everything was written and taken; what was not is told or asked for again."""
+        if report.settlements:
+            try:
+                await self._beforehand()
+            except StoreUnavailable as error:
+                self._put_back(report, error)
+                self._wishes[:0] = wishes  # what could not be settled either is not begun
+                return False
+        # Begun together, they are committed together.
+        return all(await asyncio.gather(self._write(report), self._grant(wishes)))
 
     async def _gather_more(self) -> None:
         """A commit costs about as much for one settlement as for ten. Whoever is alone is never kept waiting."""
@@ -127,10 +156,7 @@ class Settler:
         try:
             written = await self._lanes.settle(report, self._clock.now())
         except StoreUnavailable as error:
-            # Nothing of it was written, so nothing is lost: it is told again until the store takes it, or until the
-            # leases have run out and the fence makes it void.
-            log.warning("report not written, will be told again", reason=error.detail)
-            self._settlements[:0], self._releases[:0] = report.settlements, report.releases
+            self._put_back(report, error)
             return False
         self._metrics.settle_batch.observe(len(report.settlements))
         for release in report.releases:
@@ -141,10 +167,19 @@ class Settler:
             else:
                 self._metrics.fenced.inc()
                 log.warning("settlement too late", job=settlement.job, lane=settlement.grip.lane)
+        states = Counter(settlement.state for settlement in report.settlements if settlement.job in written)
+        for state, count in states.items():
+            self._metrics.settled.labels(state.value).inc(count)
         return True
 
+    def _put_back(self, report: Report, error: StoreUnavailable) -> None:
+        """Nothing of it was written, so nothing is lost: it is told again until the store takes it, or until the leases
+        have run out and the fence makes it void.
+        """
+        log.warning("report not written, will be told again", reason=error.detail)
+        self._settlements[:0], self._releases[:0] = report.settlements, report.releases
+
     def _tell(self, settlement: Settlement) -> None:
-        self._metrics.settled.labels(settlement.state.value).inc()
         self._bus.say(JOB_TOPIC + settlement.job, settlement.state)
         if settlement.onward is not None:
             self._bus.say("lanes", settlement.onward)

@@ -19,6 +19,8 @@ from emissary.ports.records import WorkerRecords
 __all__ = ["LANES_TOPIC", "Ground", "PaceOf", "Worker", "WorkerLimits"]
 
 LANES_TOPIC = "lanes"
+_BEAT_SECONDS = 4.0
+_SILENCE_SECONDS = 12.0  # others take us for dead after 30
 
 PaceOf = Callable[[LaneKey], Pace]
 """How politely the thing behind a lane is used, before it has said anything itself."""
@@ -91,6 +93,7 @@ class Worker:
                         group.create_task(self._listen(ears)),
                         group.create_task(self._keep_leases()),
                         group.create_task(self._watch_leases()),
+                        group.create_task(self._stay_known()),
                     ]
                     await self._claim_until_stopped(group)
                     await self._finish()
@@ -101,7 +104,13 @@ class Worker:
                 await asyncio.wait([settling], timeout=self._limits.grace.total_seconds())
                 settling.cancel()
         finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        try:
             await self._workers.leave(self.id)
+        except StoreUnavailable as error:
+            log.warning("nobody could be told that this worker goes", reason=error.detail)
 
     async def _recover(self) -> None:
         """Take back the lanes of workers that died. When they last used them is unknown, so the lanes rest first."""
@@ -204,6 +213,27 @@ class Worker:
             for each in list(self._held.values()):
                 if self._clock.monotonic() >= each.good_until:
                     self._lose(each)
+
+    async def _stay_known(self) -> None:
+        """Say that we are there. Whoever cannot is taken for dead, and must have stopped using its lanes by then."""
+        known_at, silent = self._clock.monotonic(), False
+        while True:
+            await self._clock.sleep(_BEAT_SECONDS)
+            began = self._clock.monotonic()
+            if began - known_at >= _SILENCE_SECONDS:  # the store is away, or we were paused
+                silent = True
+                for each in list(self._held.values()):
+                    self._lose(each)
+            try:
+                async with asyncio.timeout(_BEAT_SECONDS):
+                    await self._workers.beat(self.id)
+                    if silent:
+                        # They would be in our name until their leases run out, and nobody uses them.
+                        await self._lanes.forsake([self.id], self._clock.now(), self._pace_of(LaneKey("host:")).gap)
+            except (StoreUnavailable, TimeoutError) as error:
+                log.warning("nobody could be told that this worker lives", reason=str(error))
+            else:
+                known_at, silent = began, False
 
     def _lose(self, held: _Held) -> None:
         self._tools.metrics.leases_lost.inc()

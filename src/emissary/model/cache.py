@@ -39,3 +39,4 @@ class CachedPage(msgspec.Struct, frozen=True, rename="camel"):
     wanted: str | None = None  # what was asked for when `extracted` was taken
     extracted: bytes | None = None  # as JSON
     shared: bool = False  # whether the site lets it be kept for everyone
+    usage: dict[str, bool] = {}  # what robots.txt said about its use when it was fetched

@@ -9,6 +9,7 @@ EmissaryError
 ├── LeaseLost             another worker holds the lane now: stop, write nothing
 ├── SealBroken            a secret at rest that cannot be opened: changed, moved, or under another key
 ├── StoreUnavailable      the database or the object store did not take it
+├── ExtractionUnavailable no process could be started to read a page in
 └── PortInUse             the address to listen on is taken
 
 An expected answer is not an error: a page that was refused is a `Refusal`, a host that is down is an `Unreachable`.
@@ -21,6 +22,7 @@ __all__ = [
     "BadField",
     "BadRequest",
     "EmissaryError",
+    "ExtractionUnavailable",
     "LeaseLost",
     "NotAuthorized",
     "NotFound",
@@ -116,6 +118,10 @@ class StoreUnavailable(EmissaryError):
     """The database or the object store did not take it; nothing was accepted."""
 
     code = "store_unavailable"
+
+
+class ExtractionUnavailable(EmissaryError):
+    """The page is not to blame: there is no process to read it in, or we are stopping."""
 
 
 class PortInUse(EmissaryError):

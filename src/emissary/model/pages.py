@@ -1,9 +1,12 @@
 """What the web gave back: a page, a refusal or nothing, and what we say of it afterwards."""
 
+import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -35,6 +38,9 @@ __all__ = [
     "UsagePreferences",
     "WebUrl",
 ]
+
+_SET_COOKIE = re.compile(rb"^set-cookie:[ \t]*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+_TRANSFER_ENCODING = re.compile(rb"^transfer-encoding:", re.IGNORECASE | re.MULTILINE)
 
 OutcomeKind = Literal["page", "refusal", "unreachable", "invalid"]
 
@@ -84,6 +90,7 @@ class Code(StrEnum):
     BAD_CONTENT = "bad_content"
     TOO_MANY_REDIRECTS = "too_many_redirects"
     MISSING_FIELD = "missing_field"
+    EXTRACTION_FAILED = "extraction_failed"
     # we did not go there
     GUARD = "guard"
     # it went wrong on our side
@@ -132,16 +139,13 @@ class Timings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Heads(msgspec.Struct, frozen=True, gc=False):
-    """What an exchange's heads are made of. They are put together only for those who capture it."""
+    """The heads of an exchange as they went over the wire: every line ends in CRLF, none goes on in the next."""
 
-    request_line: tuple[str, str]
-    request_fields: Mapping[str, str]
-    status_line: tuple[str, int, str]
-    response_fields: tuple[tuple[bytes, bytes], ...]
+    request: bytes
+    response: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, dict=True):  # one for every page: a dataclass takes ten times as long to make
     """One exchange over HTTP: one request, one answer, no redirect followed."""
 
     status: int
@@ -156,36 +160,30 @@ class Reply:
     egress: str = "direct"
     heads: Heads | None = None
 
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the body, which receipt, copy and capture share."""
+        return hashlib.sha256(self.body).hexdigest()
+
     @property
     def set_cookies(self) -> tuple[str, ...]:
         """The cookies that the answer sets, one by one: joined, they could not be told apart."""
         if self.heads is None or "set-cookie" not in self.headers:
             return ()
-        fields = self.heads.response_fields
-        return tuple(value.decode("latin-1") for name, value in fields if name.lower() == b"set-cookie")
+        return tuple(value.decode("latin-1").rstrip(" \t") for value in _SET_COOKIE.findall(self.heads.response))
 
     @property
     def request_head(self) -> bytes:
         """What was sent, but for a body."""
-        if self.heads is None:
-            return b""
-        method, target = self.heads.request_line
-        fields = "".join(f"{name}: {value}\r\n" for name, value in self.heads.request_fields.items())
-        return f"{method} {target} HTTP/1.1\r\n{fields}\r\n".encode()
+        return b"" if self.heads is None else self.heads.request
 
     @property
     def response_head(self) -> bytes:
         """What came before `wire`. As `wire` has no chunks any more, their header is kept under another name."""
-        if self.heads is None:
-            return b""
-        version, status, reason = self.heads.status_line
-        fields = list(self.heads.response_fields)
-        for place, (name, value) in enumerate(fields):
-            if name.lower() == b"transfer-encoding":
-                fields[place] = (b"X-Archive-Orig-Transfer-Encoding", value)
-                fields.append((b"Content-Length", str(len(self.wire)).encode()))
-        lines = b"".join(b"%b: %b\r\n" % field for field in fields)
-        return f"HTTP/{version} {status} {reason}\r\n".encode("utf-8", "surrogateescape") + lines + b"\r\n"
+        if self.heads is None or "transfer-encoding" not in self.headers:
+            return b"" if self.heads is None else self.heads.response
+        head = _TRANSFER_ENCODING.sub(b"X-Archive-Orig-Transfer-Encoding:", self.heads.response)
+        return b"%bContent-Length: %d\r\n\r\n" % (head[:-2], len(self.wire))
 
 
 class RobotsNote(msgspec.Struct, frozen=True, rename="camel"):
@@ -207,6 +205,7 @@ class Page:
     charset: str
     code: Code = Code.OK
     evidence: tuple[str, ...] = ()
+    usage: Mapping[str, bool] = field(default_factory=dict)  # what robots.txt says about the use of it
 
     @property
     def body(self) -> bytes:
@@ -224,6 +223,7 @@ class Refusal:
     retry_at: datetime | None = None
     robots: RobotsNote | None = None
     evidence: tuple[str, ...] = ()
+    rest_until: datetime | None = None  # when the host that we are at wants to be seen again, for whatever page
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +245,22 @@ class Unchanged:
     url: WebUrl
     reply: Reply
     robots: RobotsNote
+    usage: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """The site sends us to another host, which has a lane and house rules of its own."""
+    """The page, or the robots.txt that speaks of it, is to be asked for at another host, which has its own lane."""
 
     url: WebUrl
     hops: tuple[Hop, ...] = ()
+    rules: WebUrl | None = None  # the robots.txt, where that comes first
+    detours: int = 0  # how often the lane has changed so far for its sake
+
+    @property
+    def place(self) -> WebUrl:
+        """What is asked for next: in the lane of its host."""
+        return self.rules or self.url
 
 
 class Outcome(msgspec.Struct, frozen=True, rename="camel"):

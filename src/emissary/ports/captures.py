@@ -9,14 +9,24 @@ __all__ = ["Captures"]
 
 
 class Captures(Protocol):
-    """Keeps exchanges in segments of an hour. One that was kept survives a loss of power, and is never changed."""
+    """Keeps exchanges in segments of an hour. One that was flushed survives a loss of power, and is never changed."""
 
     async def keep(self, exchange: Exchange) -> Capture:
-        """Append the exchange to the segment of its hour; on disk when this returns."""
+        """Take the exchange in, and say where it will stand: in the segment of its hour, once it has been flushed.
+
+        This returns at once, unless so much waits to be written that the writer has to be waited for.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Come back when everything that was kept before is on disk.
+
+        If that fails, nothing is lost: it stands where it was said to stand as soon as a later flush returns.
+        """
         ...
 
     async def read(self, capture: Capture) -> bytes | None:
-        """The records of the exchange, each a gzip member; None if the segment is gone."""
+        """The records of the exchange, each a gzip member; None if the segment is gone, or never got so far."""
         ...
 
     async def segments(self, since: datetime | None = None) -> list[Segment]:

@@ -49,7 +49,7 @@ class Accounts(Protocol):
 
 
 class HouseRules(Protocol):
-    """The robots.txt files that were read, shared by all workers."""
+    """The robots.txt files that were read, shared by all workers; one that is not an origin's own goes by its URL."""
 
     async def rules_of(self, origin: str) -> RobotsFile | None:
         """The file kept for the origin, however old."""
@@ -59,12 +59,20 @@ class HouseRules(Protocol):
         """Keep the file for the origin in place of the one before."""
         ...
 
+    async def forget_rules(self, before: datetime) -> int:
+        """Drop files that were fetched before that; returns how many there were."""
+        ...
+
 
 class WorkerRecords(Protocol):
     """Who works here, and who only seems to."""
 
     async def enlist(self, worker: WorkerId) -> None:
         """Say that the worker is there; from now until it leaves or dies it is not among the dead."""
+        ...
+
+    async def beat(self, worker: WorkerId) -> None:
+        """Say that the worker is still there. Whoever has not said so for half a minute may be taken for dead."""
         ...
 
     async def leave(self, worker: WorkerId) -> None:

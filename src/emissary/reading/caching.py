@@ -76,6 +76,7 @@ def refreshed(cached: CachedPage, reply: Reply, now: datetime) -> CachedPage:
         sha256=cached.sha256,
         wanted=cached.wanted,
         extracted=cached.extracted,
+        usage=cached.usage,
     )
 
 

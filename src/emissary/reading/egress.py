@@ -4,11 +4,13 @@ Only what a proxy does wrong makes a request leave another way. What a site says
 it is no reason to come back under another address. That is why, where nobody names a session, a site is one.
 """
 
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from emissary.model.pages import Code, Reply, Unreachable
 from emissary.ports.clock import Clock
@@ -53,17 +55,6 @@ class Egress:
 
 
 @dataclass(slots=True)
-class _Way:
-    proxy: Proxy
-    turn: int = 0  # when it was last given to somebody, counted in such gifts
-    uses: int = 0
-    under_way: int = 0
-    failures: int = 0  # in a row
-    blamed: set[str] = field(default_factory=set)  # the sites among them, each of which counts once
-    rests_until: datetime | None = None
-
-
-@dataclass(slots=True)
 class _Provider:
     """A circuit breaker over all proxies of one provider."""
 
@@ -87,12 +78,29 @@ class _Provider:
         return self.failures >= _PROVIDER_FAILURES or (enough and failed >= _PROVIDER_SHARE * len(self.outcomes))
 
 
+@dataclass(slots=True)
+class _Way:
+    proxy: Proxy
+    provider: _Provider
+    turn: int = 0  # when it was last given to somebody, counted in such gifts
+    uses: int = 0
+    under_way: int = 0
+    failures: int = 0  # in a row
+    blamed: set[str] = field(default_factory=set)  # the sites among them, each of which counts once
+    rests_until: datetime | None = None
+
+    def is_ready(self, now: datetime) -> bool:
+        """Whether neither the way nor its provider rests."""
+        own, shared = self.rests_until, self.provider.rests_until
+        return (own is None or own <= now) and (shared is None or shared <= now)
+
+
 class EgressPool:
     """Says by which proxy to leave. Pure: whoever asks brings the time, and says afterwards how it went."""
 
     def __init__(self, proxies: Iterable[Proxy] = (), strategy: Strategy = Strategy.ROUND_ROBIN) -> None:
-        self._ways = {proxy.name: _Way(proxy) for proxy in proxies}
-        self._providers = {_provider_of(way.proxy): _Provider() for way in self._ways.values()}
+        providers: defaultdict[str, _Provider] = defaultdict(_Provider)
+        self._ways = {proxy.name: _Way(proxy, providers[_provider_of(proxy)]) for proxy in proxies}
         self._strategy = strategy
         self._sessions: OrderedDict[str, str] = OrderedDict()
         self._turns = 0
@@ -116,10 +124,12 @@ class EgressPool:
         """
         if self.is_direct:
             return None
-        ready = [way for way in self._ways.values() if way.proxy.name not in without and self._rest(way, now) is None]
-        if not ready:
-            return Resting(self._first_back(now))
-        way = self._sticky(session, ready) or self._next([w for w in ready if w.proxy.region == region] or ready)
+        way = self._sticky(session, now, without)
+        if way is None:
+            ready = [way for way in self._ways.values() if way.proxy.name not in without and way.is_ready(now)]
+            if not ready:
+                return Resting(self._first_back(now))
+            way = self._next([w for w in ready if w.proxy.region == region] or ready)
         if session is not None:
             self._remember(session, way.proxy.name)
         way.uses += 1
@@ -137,7 +147,7 @@ class EgressPool:
         way.under_way -= 1
         if worked is None or (not worked and site is not None and site in way.blamed):
             return
-        self._providers[_provider_of(proxy)].note(now, worked=worked)
+        way.provider.note(now, worked=worked)
         if worked:
             way.failures, way.rests_until = 0, None
             way.blamed.clear()
@@ -156,9 +166,10 @@ class EgressPool:
             for way in self._ways.values()
         ]
 
-    def _sticky(self, session: str | None, ready: list[_Way]) -> _Way | None:
+    def _sticky(self, session: str | None, now: datetime, without: Collection[str]) -> _Way | None:
         name = None if session is None else self._sessions.get(session)
-        return next((way for way in ready if way.proxy.name == name), None)
+        way = None if name is None or name in without else self._ways.get(name)
+        return way if way is not None and way.is_ready(now) else None
 
     def _next(self, ready: list[_Way]) -> _Way:
         """Whose turn it is: that of the one whose last turn is longest ago, whoever comes and goes in between."""
@@ -176,7 +187,7 @@ class EgressPool:
 
     def _rest(self, way: _Way, now: datetime) -> datetime | None:
         """Until when the way rests, itself or with its provider."""
-        times = [way.rests_until, self._providers[_provider_of(way.proxy)].rests_until]
+        times = [way.rests_until, way.provider.rests_until]
         return max((time for time in times if time is not None and time > now), default=None)
 
     def _first_back(self, now: datetime) -> datetime:

@@ -4,21 +4,19 @@ None of it decides whether a page may be read; that is robots.txt. Headers alone
 asked only where there is one.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 
 from selectolax.lexbor import LexborHTMLParser
 
 from emissary.model.pages import Directives, UsagePreferences
+from emissary.reading.content_usage import combine_usage, read_usage
 from emissary.reading.extract.tree import attribute
 
 __all__ = ["directives_of", "usage_preferences_of"]
 
 _NOTHING, _NO_WISH = Directives(), UsagePreferences()
+_UNSAID: Mapping[str, bool] = {}
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_KEY = re.compile(r"[a-z*][a-z0-9_\-.*]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
-_ANSWERS = {"y": True, "n": False}
 _LONGEST = 8_192  # characters of a header or of one element's content that are read
 
 
@@ -38,9 +36,14 @@ def directives_of(headers: Mapping[str, str], tree: LexborHTMLParser | None, age
     return Directives(nothing or "noindex" in said, nothing or "nofollow" in said, "noarchive" in said)
 
 
-def usage_preferences_of(headers: Mapping[str, str], tree: LexborHTMLParser | None) -> UsagePreferences:
-    """`Content-Usage` and the TDM reservation. A header overrides the page, as TDMRep says."""
-    usage = _usage(headers.get("content-usage", "")[:_LONGEST])
+def usage_preferences_of(
+    headers: Mapping[str, str], tree: LexborHTMLParser | None, *, by_robots: Mapping[str, bool] = _UNSAID
+) -> UsagePreferences:
+    """`Content-Usage`, with what robots.txt says of it, and the TDM reservation.
+
+    A header overrides the page, as TDMRep says; of header and robots.txt both count, as the drafts of aipref say.
+    """
+    usage = combine_usage(read_usage(headers.get("content-usage", "")), by_robots)
     reservation, policy = headers.get("tdm-reservation"), headers.get("tdm-policy")
     if tree is not None:
         reservation = reservation or next(_metas(tree, ("tdm-reservation",)), None)
@@ -73,18 +76,3 @@ def _metas(tree: LexborHTMLParser, names: tuple[str, ...]) -> Iterator[str]:
     for node in tree.css("meta[name][content]"):
         if (attribute(node, "name") or "").strip().lower() in names:
             yield (attribute(node, "content") or "")[:_LONGEST]
-
-
-def _usage(value: str) -> dict[str, bool]:
-    """The dictionary of RFC 9651 as far as this field needs it: keys with the token `y` or `n`, parameters ignored.
-
-    A field that is no dictionary says nothing at all, as the RFC asks; a key with another value says nothing by itself,
-    and the last of several equal keys counts.
-    """
-    said: dict[str, bool | None] = {}
-    for member in _STRING.sub('""', value).split(",") if value.strip() else ():
-        key, _, rest = member.strip(" \t").partition("=")
-        if not _KEY.fullmatch(key.partition(";")[0].rstrip()):
-            return {}
-        said[key] = _ANSWERS.get(rest.partition(";")[0].strip())
-    return {key: answer for key, answer in said.items() if answer is not None}

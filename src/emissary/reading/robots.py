@@ -1,9 +1,11 @@
-"""robots.txt by RFC 9309: pure. Tells whether a path may be read, and which line says so."""
+"""robots.txt by RFC 9309: pure. Tells whether a path may be read, which line says so, and which use is wished for."""
 
 import hashlib
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+
+from emissary.reading.content_usage import combine_usage, read_usage
 
 __all__ = ["MAX_ROBOTS_BYTES", "RobotsRules", "Verdict", "parse_robots"]
 
@@ -13,6 +15,7 @@ _TOKEN = re.compile(r"[A-Za-z_-]*")
 _LINE_ENDS = re.compile(rb"\r\n|\r|\n")
 _ESCAPE = re.compile(rb"%[0-9a-fA-F]{2}|[\x80-\xff]")
 _RATE = re.compile(r"(\d+)/(\d+)([smh]?)$")
+_OBJECT, _PART = 150, 64  # bytes: what a rule takes beside its text, and what a piece of it takes beside its letters
 _UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 # Spellings that occur in the wild and that well-known readers understand.
 _NAMES = {
@@ -20,6 +23,7 @@ _NAMES = {
     "allow": "allow", "disallow": "disallow", "dissallow": "disallow", "dissalow": "disallow", "disalow": "disallow",
     "diasllow": "disallow", "disallaw": "disallow",
     "crawl-delay": "delay", "request-rate": "rate", "sitemap": "sitemap", "site-map": "sitemap",
+    "content-usage": "usage",
 }  # fmt: skip
 
 
@@ -32,15 +36,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    allows: bool
-    pattern: str
+class _Pattern:
+    text: str
     parts: tuple[str, ...]
     anchored: bool
-
-    @property
-    def line(self) -> str:
-        return f"{'Allow' if self.allows else 'Disallow'}: {self.pattern}"
 
     def matches(self, path: str) -> bool:
         """Only `*` and a final `$` are special. Leftmost search of each part never needs to step back."""
@@ -58,6 +57,25 @@ class _Rule:
         last = rest[-1]
         return path.endswith(last) and len(path) - len(last) >= at if self.anchored else path.find(last, at) >= 0
 
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes to remember: objects weigh more than their letters."""
+        return _OBJECT + 2 * len(self.text) + _PART * len(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule(_Pattern):
+    allows: bool
+
+    @property
+    def line(self) -> str:
+        return f"{'Allow' if self.allows else 'Disallow'}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage(_Pattern):
+    said: dict[str, bool]
+
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
@@ -67,6 +85,14 @@ class RobotsRules:
     rules: tuple[_Rule, ...] = ()  # the longest first, and Allow before Disallow where they are equally long
     gap: timedelta | None = None
     sitemaps: tuple[str, ...] = ()
+    usages: tuple[_Usage, ...] = ()  # the longest first
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes these rules take to remember."""
+        said = sum(_OBJECT + sum(2 * _PART + len(key) for key in usage.said) for usage in self.usages)
+        named = sum(_PART + len(sitemap) for sitemap in self.sitemaps)
+        return 2 * _OBJECT + named + said + sum(each.weight for each in (*self.rules, *self.usages))
 
     def verdict(self, path: str) -> Verdict:
         """The longest pattern that matches decides; if none does, the path may be read."""
@@ -77,16 +103,34 @@ class RobotsRules:
                 return Verdict(rule.allows, rule.line)
         return Verdict(allowed=True, rule=None)
 
+    def usage(self, path: str) -> dict[str, bool]:
+        """What the site says about the use of what is at the path; the longest pattern that matches decides.
+
+        Where several are equally long, a no among them counts: this is about use, and not about reading.
+        """
+        said: list[dict[str, bool]] = []
+        length = 0
+        for usage in self.usages:
+            if said and len(usage.text) < length:
+                break
+            if usage.matches(path):
+                said.append(usage.said)
+                length = len(usage.text)
+        return combine_usage(*said)
+
 
 class _Group:
     def __init__(self) -> None:
         self.seen = False
         self.rules: list[_Rule] = []
+        self.usages: list[_Usage] = []
         self.gap: float | None = None
 
     def note(self, name: str, value: str) -> None:
         if name in ("allow", "disallow"):
             self.rules.extend(_rules_of(name == "allow", value))
+        elif name == "usage":
+            self.usages.extend(_usages_of(value))
         elif (seconds := _seconds(name, value)) is not None:
             self.gap = max(self.gap or 0.0, seconds)
 
@@ -113,13 +157,10 @@ def parse_robots(body: bytes, agent: str) -> RobotsRules:
             for group in current:
                 group.note(name, value)
     chosen = own if own.seen else everyone
-    rules = sorted((rule for rule in chosen.rules if rule.pattern), key=_longest_first)
+    rules = sorted((rule for rule in chosen.rules if rule.text), key=lambda rule: (-len(rule.text), not rule.allows))
+    usages = sorted(chosen.usages, key=lambda usage: -len(usage.text))
     gap = None if chosen.gap is None else timedelta(seconds=chosen.gap)
-    return RobotsRules(hashlib.sha256(body).hexdigest(), tuple(rules), gap, tuple(sitemaps))
-
-
-def _longest_first(rule: _Rule) -> tuple[int, bool]:
-    return -len(rule.pattern), not rule.allows
+    return RobotsRules(hashlib.sha256(body).hexdigest(), tuple(rules), gap, tuple(sitemaps), tuple(usages))
 
 
 def _lines(body: bytes) -> list[tuple[str, str]]:
@@ -163,8 +204,21 @@ def _rules_of(allows: bool, value: str) -> list[_Rule]:  # noqa: FBT001 - which 
 
 
 def _rule(allows: bool, pattern: str) -> _Rule:  # noqa: FBT001 - which of the two lines it is
+    return _Rule(pattern, *_split(pattern), allows)
+
+
+def _usages_of(value: str) -> list[_Usage]:
+    """A path, which begins with a slash and ends at the first space, may stand before what is said."""
+    path, said = "", value
+    if value.startswith("/"):
+        path, _, said = value.replace("\t", " ").partition(" ")
+    spoken = read_usage(said)
+    return [_Usage(path, *_split(path), spoken)] if spoken else []  # a line that says nothing is no rule
+
+
+def _split(pattern: str) -> tuple[tuple[str, ...], bool]:
     anchored = pattern.endswith("$")
-    return _Rule(allows, pattern, tuple((pattern[:-1] if anchored else pattern).split("*")), anchored)
+    return tuple((pattern[:-1] if anchored else pattern).split("*")), anchored
 
 
 def _seconds(name: str, value: str) -> float | None:

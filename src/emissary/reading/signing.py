@@ -4,10 +4,11 @@ The form is that of draft-ietf-webbotauth-httpsig-protocol-01 on RFC 9421; docs/
 """
 
 import hashlib
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Literal, NamedTuple, assert_never
 
 import msgspec
@@ -34,7 +35,7 @@ Form = Literal["current", "pre-01"]
 """How Signature-Agent is written: as the draft has it, or as verifiers older than its revision 01 expect it."""
 
 _LABEL = "sig1"
-_REQUEST_LIFETIME = timedelta(seconds=60)
+_REQUEST_LIFETIME = 60  # seconds
 # Lists that pass our directory on may republish it once a day; a proof that ended sooner would undo their copy.
 _PROOF_LIFETIME = timedelta(days=3)
 # A proxy that compressed the directory would break its digest, hence no-transform.
@@ -52,8 +53,8 @@ def sign(key: SigningKey, covered: Iterable[tuple[str, str]], parameters: str) -
     """Sign components, each an identifier as RFC 9421 writes it with its value; `parameters` is written likewise."""
     components = tuple(covered)
     signed = f"({' '.join([name for name, _ in components])}){parameters}"
-    lines = [f"{name}: {value}" for name, value in components]
-    base = "\n".join([*lines, f'"@signature-params": {signed}'])
+    lines = "".join([f"{name}: {value}\n" for name, value in components])
+    base = f'{lines}"@signature-params": {signed}'
     return Signature(signed, _byte_sequence(key.sign(base.encode("ascii"))))
 
 
@@ -61,23 +62,30 @@ def sign_request(
     key: SigningKey, *, method: str, url: WebUrl, agent_directory: str, now: datetime, form: Form = "current"
 ) -> dict[str, str]:
     """The three headers that prove one request to be ours. They hold for this method, host and path, for a minute."""
-    match form:
-        case "current":
-            value = _string(agent_directory)
-            agent, covered = f"{_LABEL}={value}", (f'"signature-agent";key="{_LABEL}"', value)
-        case "pre-01":
-            agent = _string(agent_directory.removesuffix(DIRECTORY_PATH))
-            covered = ('"signature-agent"', agent)
-        case _:
-            assert_never(form)
+    agent, covered = _agent(agent_directory, form)
     target = (('"@method"', method), ('"@authority"', _authority(url)), ('"@path"', _path(url)))
-    parameters = _parameters(key, now, now + _REQUEST_LIFETIME, "web-bot-auth")
+    created = int(now.timestamp())
+    parameters = _parameters(key, created, created + _REQUEST_LIFETIME, "web-bot-auth")
     signature = sign(key, (*target, covered), parameters)
     return {
         "Signature-Agent": agent,
         "Signature-Input": f"{_LABEL}={signature.input}",
         "Signature": f"{_LABEL}={signature.value}",
     }
+
+
+@lru_cache(maxsize=8)
+def _agent(agent_directory: str, form: Form) -> tuple[str, tuple[str, str]]:
+    """The header that says where our keys are, and how it is covered: the same with every request."""
+    match form:
+        case "current":
+            value = _string(agent_directory)
+            return f"{_LABEL}={value}", (f'"signature-agent";key="{_LABEL}"', value)
+        case "pre-01":
+            value = _string(agent_directory.removesuffix(DIRECTORY_PATH))
+            return value, ('"signature-agent"', value)
+        case _:
+            assert_never(form)
 
 
 def directory_url(agent: WebUrl) -> str:
@@ -112,12 +120,12 @@ def _proof(key: SigningKey, covered: tuple[tuple[str, str], ...], now: datetime)
     # A copy of the directory must not vouch for a key longer than the directory itself does.
     ends = now + _PROOF_LIFETIME
     expires = ends if key.expires is None else min(ends, key.expires)
-    return sign(key, covered, _parameters(key, now, expires, "http-message-signatures-directory"))
+    times = int(now.timestamp()), int(expires.timestamp())
+    return sign(key, covered, _parameters(key, *times, "http-message-signatures-directory"))
 
 
-def _parameters(key: SigningKey, created: datetime, expires: datetime, tag: str) -> str:
-    times = f";created={int(created.timestamp())};expires={int(expires.timestamp())}"
-    return f'{times};keyid="{key.key_id}";alg="ed25519";tag="{tag}"'
+def _parameters(key: SigningKey, created: int, expires: int, tag: str) -> str:
+    return f';created={created};expires={expires};keyid="{key.key_id}";alg="ed25519";tag="{tag}"'
 
 
 def _authority(url: WebUrl) -> str:
@@ -140,4 +148,4 @@ def _string(text: str) -> str:
 
 
 def _byte_sequence(raw: bytes) -> str:
-    return f":{b64encode(raw).decode()}:"
+    return f":{b2a_base64(raw, newline=False).decode()}:"

@@ -9,6 +9,7 @@ from emissary.model.errors import SealBroken, StoreUnavailable
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.reading_records import PageCache, Secrets, Sessions
+from emissary.ports.records import HouseRules
 from emissary.ports.vault import Vault
 from emissary.reading.credentials import Credentials
 from emissary.reading.owners import OwnersBook
@@ -19,6 +20,7 @@ _EVERY = timedelta(seconds=30)
 _FORGET_EVERY = 120  # rounds: once an hour
 _PAGES_KEPT = timedelta(days=30)
 _CAPTURES_KEPT = timedelta(hours=24)
+_RULES_KEPT = timedelta(days=7)  # they count for one day: what is a week old belongs to a site that nobody asks for
 
 log = structlog.get_logger(__name__)
 
@@ -34,6 +36,7 @@ class Stores:
     cache: PageCache
     sessions: Sessions
     captures: Captures
+    rules: HouseRules
 
 
 class Upkeep:
@@ -62,8 +65,9 @@ class Upkeep:
         await self._stores.credentials.load(self._stores.secrets, self._stores.vault, self._chance)
 
     async def forget(self) -> None:
-        """Copies after 30 days, captures after one, sessions when their time is over."""
+        """Copies after 30 days, captures after one, house rules after seven, sessions when their time is over."""
         now = self._clock.now()
         await self._stores.cache.forget(now - _PAGES_KEPT)
         await self._stores.sessions.forget(now)
         await self._stores.captures.drop(now - _CAPTURES_KEPT)
+        await self._stores.rules.forget_rules(now - _RULES_KEPT)

@@ -1,7 +1,9 @@
 """Station 4 of 7: visits a URL. May I, when, who am I, get it, and what came back."""
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import timedelta
+
+import msgspec
 
 from emissary.model.errors import BadRequest
 from emissary.model.pages import (
@@ -11,7 +13,6 @@ from emissary.model.pages import (
     Page,
     Refusal,
     Reply,
-    RobotsNote,
     Unchanged,
     Unreachable,
     WebUrl,
@@ -19,34 +20,39 @@ from emissary.model.pages import (
 from emissary.ports.clock import Clock
 from emissary.ports.web import Ask, Web
 from emissary.reading.cookies import Cookies
-from emissary.reading.house_rules import Admission, HouseRulesBook, Turn
+from emissary.reading.house_rules import Admission, Detour, HouseRulesBook
 from emissary.reading.refusal import read
+from emissary.reading.robots_files import MAX_ROBOTS_HOPS, Turn
 from emissary.reading.urls import join
 
-__all__ = ["MAX_HOPS", "Errand", "Visit", "Visitor"]
+__all__ = ["MAX_DETOURS", "MAX_HOPS", "Errand", "Visit", "Visitor"]
 
 MAX_HOPS = 5
+# There over as many hosts as a robots.txt may take, and back; and once more, if by then what was learned is too old.
+# Every move adds a hop or a detour, and only a hop begins the count of detours anew: the moves of a job are bounded.
+MAX_DETOURS = 2 * (MAX_ROBOTS_HOPS + 1)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 Outcome = Page | Refusal | Unreachable | Elsewhere | Unchanged
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
+# These two are made for every page, and a frozen dataclass of their size takes a microsecond and more.
+class Errand(msgspec.Struct, frozen=True):
     """What to visit, and the redirects that led here from other hosts."""
 
     url: WebUrl
     timeout: float
     max_bytes: int
     hops: tuple[Hop, ...] = ()
-    conditions: dict[str, str] = field(default_factory=dict)  # with which the site can say that nothing has changed
+    conditions: dict[str, str] = {}  # with which the site can say that nothing has changed; msgspec copies it
     cookies: Cookies | None = None  # None where there is no session: no cookie is sent, none is kept
     session: str | None = None
     kept_egress: str | None = None  # the one that the session has used so far
+    rules: WebUrl | None = None  # the robots.txt for which we stand in another lane than the page's own
+    detours: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(msgspec.Struct, frozen=True):
     """How a visit went: what came back, the way it took, the gap the site asks for, the cookies it set."""
 
     outcome: Outcome
@@ -67,12 +73,14 @@ class Visitor:
     async def visit(self, errand: Errand, turn: Turn) -> Visit:
         """Read the URL, following redirects hop by hop; every hop is asked for anew under the house rules."""
         url, hops, cookies = errand.url, errand.hops, errand.cookies
+        here = (errand.rules or url).authority
         answers: list[tuple[WebUrl, tuple[str, ...]]] = []
         left = errand.timeout
         while True:
-            admission = await self._rules.may_read(url, turn)
+            admission = await self._rules.may_read(url, turn, here)
             if not isinstance(admission, Admission):
-                return Visit(admission, hops)
+                outcome = self._moved(admission, errand, url, hops) if isinstance(admission, Detour) else admission
+                return Visit(outcome, hops, set_cookies=tuple(answers))
             gap = admission.gap or timedelta()
             reply = await self._ask(errand, url, cookies, turn, gap=admission.gap, left=left)
             if isinstance(reply, Unreachable):
@@ -83,8 +91,8 @@ class Visitor:
             left = max(left - reply.timings.total_ms / 1000, 0.001)  # one total for all hops, their waiting apart
             target = _redirect(url, reply, hops)
             if not isinstance(target, WebUrl):
-                outcome = target or self._outcome(errand, url, reply, note=admission.note, hops=hops)
-                return Visit(outcome, hops, gap, reply, tuple(answers))
+                end = target or self._outcome(errand, url, reply, admission=admission, hops=hops)
+                return Visit(end, hops, gap, reply, tuple(answers))
             hops = (*hops, Hop(url.href, reply.status, target.href))
             if target.authority != url.authority:
                 return Visit(Elsewhere(target, hops), hops, gap, reply, tuple(answers))
@@ -105,12 +113,19 @@ class Visitor:
         async with turn(gap):  # a kept connection broke: once more, and as politely
             return await self._web.ask(ask)
 
+    def _moved(self, detour: Detour, errand: Errand, url: WebUrl, hops: tuple[Hop, ...]) -> Elsewhere | Refusal:
+        if errand.detours >= MAX_DETOURS:
+            detail = f"robots.txt is kept elsewhere, and was not to be had in {MAX_DETOURS} moves from host to host"
+            return Refusal(url, Code.ROBOTS, detail)
+        return Elsewhere(url, hops, None if detour.to == url else detour.to, errand.detours + 1)
+
     def _outcome(
-        self, errand: Errand, url: WebUrl, reply: Reply, *, note: RobotsNote, hops: tuple[Hop, ...]
+        self, errand: Errand, url: WebUrl, reply: Reply, *, admission: Admission, hops: tuple[Hop, ...]
     ) -> Page | Refusal | Unreachable | Unchanged:
         if reply.status == 304 and errand.conditions and url == errand.url:
-            return Unchanged(url, reply, note)
-        return read(url, reply, note, self._clock.now(), hops=hops)
+            return Unchanged(url, reply, admission.note, admission.usage)
+        outcome = read(url, reply, admission.note, self._clock.now(), hops=hops)
+        return replace(outcome, usage=admission.usage) if admission.usage and isinstance(outcome, Page) else outcome
 
 
 def _redirect(url: WebUrl, reply: Reply, hops: tuple[Hop, ...]) -> WebUrl | Unreachable | None:

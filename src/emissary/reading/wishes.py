@@ -31,13 +31,13 @@ _NONE = Wishes()
 
 
 def wishes_of(page: Page, agent: str) -> Wishes:
-    """The wishes in the headers and in the head of the page."""
+    """The wishes in the headers and in the head of the page, and those of robots.txt about its use."""
     tree = _head(page, agent)
     headers = page.reply.headers
-    if tree is None and _FIELDS.isdisjoint(headers):
+    if tree is None and not page.usage and _FIELDS.isdisjoint(headers):
         return _NONE
     directives = directives_of(headers, tree, agent)
-    usage = usage_preferences_of(headers, tree)
+    usage = usage_preferences_of(headers, tree, by_robots=page.usage)
     return Wishes(None if directives == _NO_DIRECTIVES else directives, None if usage == _NO_PREFERENCES else usage)
 
 
@@ -46,5 +46,6 @@ def _head(page: Page, agent: str) -> LexborHTMLParser | None:
     body = page.body
     end = body.find(b"</head", 0, _LONGEST_HEAD)
     head = body[: end if end >= 0 else _LONGEST_HEAD].lower()
-    names = (b"robots", b"tdm-", agent.lower().encode())
-    return parse(head) if b"<meta" in head and any(name in head for name in names) else None
+    if b"robots" in head or b"tdm-" in head or agent.lower().encode() in head:
+        return parse(head) if b"<meta" in head else None
+    return None

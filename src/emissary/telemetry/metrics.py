@@ -28,6 +28,9 @@ class Metrics:
         # reading
         self.visits = self._counter("visits", "Visits, by what came of them.", "kind", "code")
         self.visit_seconds = self._histogram("visit_seconds", "Seconds a visit took, its waiting included.", _SECONDS)
+        self.extractions_in_children = self._counter("extractions_in_children", "Pages read in a child process.")
+        self.extractions_failed = self._counter("extractions_failed", "Pages that ended their child, by why.", "why")
+        self.extraction_children = self._gauge("extraction_children", "Child processes for extraction there are now.")
         # the API
         self.requests = self._counter("api_requests", "API requests, by route and status.", "route", "status")
         self.request_seconds = self._histogram("api_request_seconds", "Seconds an API request took.", _SECONDS, "route")

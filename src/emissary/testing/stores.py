@@ -10,8 +10,9 @@ from emissary.model.jobs import NewJob
 from emissary.model.lanes import Claimed, Grip, LaneKey, Report, Taken
 from emissary.ports.blobs import Blobs
 from emissary.ports.lanes import Lanes
+from emissary.ports.records import WorkerRecords
 
-__all__ = ["ShakyBlobs", "ShakyLanes"]
+__all__ = ["ShakyBlobs", "ShakyLanes", "ShakyWorkers"]
 
 
 class ShakyLanes:
@@ -80,3 +81,33 @@ class ShakyBlobs:
         if self.down:
             raise StoreUnavailable("the object store is down, as the test asked")
         return self._blobs
+
+
+class ShakyWorkers:
+    """Keeps the promise of `ports.records.WorkerRecords` as its store does; while `down`, workers cannot reach that."""
+
+    def __init__(self, workers: WorkerRecords) -> None:
+        self._workers = workers
+        self.down = False
+        self.beats: list[WorkerId] = []
+
+    async def enlist(self, worker: WorkerId) -> None:
+        await self._reach().enlist(worker)
+
+    async def beat(self, worker: WorkerId) -> None:
+        await self._reach().beat(worker)
+        self.beats.append(worker)
+
+    async def leave(self, worker: WorkerId) -> None:
+        await self._reach().leave(worker)
+
+    async def living(self) -> list[WorkerId]:
+        return await self._reach().living()
+
+    async def dead(self) -> list[WorkerId]:
+        return await self._reach().dead()
+
+    def _reach(self) -> WorkerRecords:
+        if self.down:
+            raise StoreUnavailable("the store is down, as the test asked")
+        return self._workers

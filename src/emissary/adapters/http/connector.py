@@ -1,42 +1,16 @@
-"""aiohttp's side of the dial: the connections of one egress, each opened past the guard."""
+"""Makes a connection of a socket of the dial, secured where the URL asks for that."""
 
 import asyncio
-import math
 import ssl
-from contextvars import ContextVar
-from typing import NamedTuple
 
-from aiohttp import BaseConnector, ClientRequest, ClientTimeout
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.tracing import Trace
-
+from emissary.adapters.http.connection import Connection, Opening, Shared
 from emissary.adapters.http.dial import Dial, DialFailed, Dialled
-from emissary.model.pages import Code
-from emissary.ports.clock import Clock
+from emissary.model.pages import Code, WebUrl
 from emissary.ports.web import Proxy
 
-__all__ = ["DIALLED", "GuardedConnector", "Line", "Opening", "trusting"]
-
-DIALLED: ContextVar[bool] = ContextVar("dialled", default=False)
-"""Whether a connection has been opened for the exchange under way, and not taken from those that were kept."""
+__all__ = ["Connector", "trusting"]
 
 _BROKEN_TLS = "no secure connection could be made: its certificate or its TLS was not acceptable"
-
-
-class Opening(NamedTuple):
-    """Milliseconds that it took to open a connection."""
-
-    dns_ms: float
-    connect_ms: float
-    tls_ms: float | None
-
-
-class Line(ResponseHandler):
-    """A connection that knows who is at the other end; `opening` is there until the first answer has taken it."""
-
-    address = ""
-    tls: str | None = None
-    opening: Opening | None = None
 
 
 def trusting(context: ssl.SSLContext | None) -> ssl.SSLContext:
@@ -46,50 +20,41 @@ def trusting(context: ssl.SSLContext | None) -> ssl.SSLContext:
     return trust
 
 
-class GuardedConnector(BaseConnector):
-    """Keeps connections for reuse as aiohttp's own does; how many there are is the lanes' business."""
+class Connector:
+    """Opens connections past the guard, and knows which are open; how many there are is the lanes' business."""
 
-    def __init__(
-        self, dial: Dial, via: Proxy | None, *, trust: ssl.SSLContext, tls_seconds: float, clock: Clock
-    ) -> None:
-        super().__init__(limit=0, keepalive_timeout=15)
+    def __init__(self, dial: Dial, trust: ssl.SSLContext, shared: Shared) -> None:
         self._dial = dial
-        self._via = via
         self._trust = trust
-        self._tls_seconds = tls_seconds
-        self._clock = clock
+        self._shared = shared
+        self._is_closed = False
 
-    async def _create_connection(
-        self,
-        req: ClientRequest,
-        traces: list[Trace],  # noqa: ARG002 - aiohttp's form
-        timeout: ClientTimeout,  # noqa: ASYNC109 - the same; its total runs around all of this
-    ) -> Line:
-        host, port = req.url.raw_host, req.port
-        assert host is not None
-        assert port is not None
-        DIALLED.set(True)
-        dialled = await self._dial.open(host, port, self._via, timeout.total or math.inf)
-        if not req.is_ssl():
-            return await self._plain(dialled)
-        began = self._clock.monotonic()
-        line = await self._secured(dialled, host.rstrip("."))
-        spent = round((self._clock.monotonic() - began) * 1000, 2)
-        line.opening = Opening(dialled.dns_ms, dialled.connect_ms, spent)
-        return line
+    async def open(self, url: WebUrl, via: Proxy | None, seconds: float) -> Connection:
+        """A connection for an exchange that may take so many seconds; raises DialFailed."""
+        if self._is_closed:
+            raise DialFailed(Code.CONNECT, "this client is closed")
+        dialled = await self._dial.open(url.host, url.port, via, seconds)
+        if url.scheme == "https":
+            connection = await self._secured(dialled, url.host.strip("[]").rstrip("."))
+        else:
+            _, connection = await asyncio.get_running_loop().create_connection(self._connection, sock=dialled.sock)
+            connection.opening = Opening(dialled.dns_ms, dialled.connect_ms, None)
+        connection.address = dialled.address
+        return connection
 
-    async def _plain(self, dialled: Dialled) -> Line:
-        _, line = await self._loop.create_connection(self._line, sock=dialled.sock)
-        line.address = dialled.address
-        line.opening = Opening(dialled.dns_ms, dialled.connect_ms, None)
-        return line
+    async def close(self) -> None:
+        """Close every connection, in use or not; comes back when they are gone."""
+        self._is_closed = True
+        for connection in list(self._shared.open):
+            await connection.close()
 
-    async def _secured(self, dialled: Dialled, name: str) -> Line:
+    async def _secured(self, dialled: Dialled, name: str) -> Connection:
         """The name in the certificate is the one in the URL, whatever address was dialled for it."""
+        clock, began = self._shared.clock, self._shared.clock.monotonic()
         try:
-            async with asyncio.timeout(self._tls_seconds):
-                transport, line = await self._loop.create_connection(
-                    self._line, sock=dialled.sock, ssl=self._trust, server_hostname=name
+            async with asyncio.timeout(self._shared.limits.tls_seconds):
+                transport, connection = await asyncio.get_running_loop().create_connection(
+                    self._connection, sock=dialled.sock, ssl=self._trust, server_hostname=name
                 )
         except (ssl.SSLError, ssl.CertificateError):
             raise DialFailed(Code.TLS, _BROKEN_TLS) from None
@@ -99,9 +64,10 @@ class GuardedConnector(BaseConnector):
             raise DialFailed(Code.CONNECT, "the connection was lost before it was secure") from None
         secured = transport.get_extra_info("ssl_object")
         cipher = secured.cipher()
-        line.address = dialled.address
-        line.tls = f"{secured.version()} {cipher[0]}" if cipher else secured.version()
-        return line
+        connection.tls = f"{secured.version()} {cipher[0]}" if cipher else secured.version()
+        tls_ms = round((clock.monotonic() - began) * 1000, 2)
+        connection.opening = Opening(dialled.dns_ms, dialled.connect_ms, tls_ms)
+        return connection
 
-    def _line(self) -> Line:
-        return Line(self._loop)
+    def _connection(self) -> Connection:
+        return Connection(self._shared)

@@ -9,7 +9,10 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one exchange; the caller's own time-out and size come on top and can only be tighter."""
+    """The bounds of one exchange; the caller's own time-out and size come on top and can only be tighter.
+
+    And of what is left afterwards: connections that are kept for the next one.
+    """
 
     name_seconds: float = 5.0
     name_kept_seconds: float = 60.0
@@ -25,3 +28,6 @@ class Limits:
     decoded_bytes: int = 64 * _MIB
     ratio: int = 200
     ratio_from: int = _MIB  # a small page may well be nothing but spaces
+    kept_seconds: float = 15.0
+    kept_per_purpose: int = 8
+    kept: int = 500  # of all together: a process has no endless supply of sockets

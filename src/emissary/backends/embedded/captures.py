@@ -1,17 +1,18 @@
-"""Captures as files: a thread appends to the segment of the hour, and syncs once for all that wait."""
+"""Captures as files: what was kept waits in memory until a thread writes all of it with one sync."""
 
 import asyncio
 import os
-import re
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from emissary.backends.embedded.desk import Desk, Task
+from emissary.backends.embedded.segment_files import SegmentFiles
+from emissary.backends.segments import SEGMENT_SPAN, Scribe, begin_of
 from emissary.model.captures import Capture, Exchange, Segment
 from emissary.model.errors import StoreUnavailable
 
@@ -19,127 +20,141 @@ __all__ = ["FileCaptures", "Scribe"]
 
 T = TypeVar("T")
 
-_SUFFIX = ".warc.gz"
-_HOUR = "%Y%m%dT%H"
-_ONE_HOUR = timedelta(hours=1)
-_NAME = re.compile(r"\d{8}T\d{2}-[\w.-]+" + re.escape(_SUFFIX))
-_RECORDS = 3
-_PIECE = 64 * 1024
+_MOST_WAITING = 16 * 1024 * 1024
+_BYTES_AT_ONCE = 1024 * 1024  # the system takes several times as long for each byte of a larger piece
+_RECORDS_AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Scribe:
-    """How exchanges become records: given from above, since nothing but bytes is known here."""
+@dataclass(slots=True)
+class _Open:
+    """The segment that is written to. What stands between `synced` and `end` is still in memory."""
 
-    opening: Callable[[str, datetime], bytes]
-    records: Callable[[Exchange], bytes]
+    name: str
+    begins_at: datetime
+    ends_at: datetime
+    synced: int
+    end: int
+
+    def takes(self, at: datetime) -> bool:
+        """Whether an exchange of this time may be added now."""
+        return self.begins_at <= at < self.ends_at and self.end - self.synced < _MOST_WAITING
 
 
 class FileCaptures:
-    """Keeps the promise of `ports.captures.Captures`. Each writer has segments of its own, so none is shared."""
+    """Keeps the promise of `ports.captures.Captures`. Each writer has segments of its own, so none is shared.
+
+    A place in a segment is given away before anything is written there, and so is never given up: after a failure the
+    same records are written to the same place again. (After a failed sync, the system may have forgotten them.)
+    """
 
     def __init__(self, folder: Path, writer: str, scribe: Scribe) -> None:
-        self._folder = folder
+        self._files = SegmentFiles(folder)
         self._writer = writer
         self._scribe = scribe
-        self._open: tuple[str, IO[bytes]] | None = None
-        self._desk: Desk[Exchange] = Desk("emissary-captures", self._write, self._abandon)
+        self._open: _Open | None = None
+        self._waiting: list[bytes] = []  # all of them belong into the open segment
+        self._trouble: str | None = None
+        self._writing = asyncio.Lock()
+        self._file: IO[bytes] | None = None  # that of the last segment begun; only the thread touches it
+        self._desk: Desk[Callable[[], Any]] = Desk("emissary-captures", _do_each, self._let_go)
 
     async def keep(self, exchange: Exchange) -> Capture:
-        capture: Capture = await self._desk.do(exchange)
+        records = await self._scribe.write_down(exchange)
+        segment = self._open
+        if segment is None or not segment.takes(exchange.at):
+            segment = await self._make_room(exchange.at)
+        capture = Capture(segment.name, segment.end)
+        segment.end += len(records)
+        self._waiting.append(records)
         return capture
 
+    async def flush(self) -> None:
+        if self._waiting:
+            async with self._writing:
+                await self._write()
+
     async def read(self, capture: Capture) -> bytes | None:
-        return await _in_thread(lambda: self._read(capture))
+        return await _in_thread(lambda: self._files.read(capture))
 
     async def segments(self, since: datetime | None = None) -> list[Segment]:
-        found = await _in_thread(self._list)
-        return [each for each in found if since is None or each.begins_at + _ONE_HOUR > since]
+        return await _in_thread(lambda: self._files.since(since))
 
     async def segment(self, name: str) -> bytes | None:
-        return await _in_thread(lambda: _whole_members(self._path(name)))
+        return await _in_thread(lambda: self._files.whole(name))
 
     async def drop(self, before: datetime) -> int:
-        return await _in_thread(lambda: self._drop(before))
+        return await _in_thread(lambda: self._files.drop(before))
 
     async def close(self) -> None:
+        """End the thread. What was never flushed is not written: nothing points to it."""
         await self._desk.close()
 
-    def _write(self, tasks: list[Task[Exchange]]) -> None:
-        """Everything that waits, and then one sync. Where that fails, none of it counts as kept."""
-        try:
-            for task in tasks:
-                self._append(task)
-            if self._open is not None:
-                _sync(self._open[1])
-        except OSError as error:
-            self._abandon()  # a segment that failed is left as it is; the next exchange begins another
-            for task in tasks:
-                task.error = StoreUnavailable(f"the capture could not be written: {error}")
+    async def _make_room(self, at: datetime) -> _Open:
+        """The open segment, as soon as something of that time can be added to it."""
+        async with self._writing:
+            segment = self._open
+            if segment is not None and segment.takes(at):
+                return segment  # somebody else has seen to it
+            if self._trouble is not None:
+                raise StoreUnavailable(self._trouble)  # the next flush tries again; here, every exchange would
+            await self._write()
+            if segment is not None and segment.takes(at):
+                return segment  # there was too much of it, and no longer is
+            while self._waiting:
+                await self._write()
+            self._open = None  # from here on, nothing is added to the segment that has ended
+            begun: _Open = await self._desk.do(partial(self._begin, at))
+            self._open = begun
+            return begun
 
-    def _append(self, task: Task[Exchange]) -> None:
-        try:
-            records = self._scribe.records(task.work)
-        except ValueError as error:
-            task.error = StoreUnavailable(f"the exchange cannot be written as records: {error}")
+    async def _write(self) -> None:
+        if not self._waiting:
             return
-        name, file = self._segment_of(task.work.at)
-        task.value = Capture(name, file.tell())
-        file.write(records)
+        segment, waiting = self._open, self._waiting[:]
+        assert segment is not None, "whatever waits belongs into the open segment"
+        try:
+            segment.synced += await self._desk.do(partial(self._put, segment.synced, waiting))
+        except StoreUnavailable as error:
+            self._trouble = error.detail
+            raise
+        self._trouble = None
+        del self._waiting[: len(waiting)]
 
-    def _segment_of(self, at: datetime) -> tuple[str, IO[bytes]]:
-        hour = at.strftime(_HOUR)
-        if self._open is not None:
-            if self._open[0].startswith(hour):
-                return self._open
-            _sync(self._open[1])
-            self._abandon()
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        count = sum(1 for _ in self._folder.glob(f"{hour}-{self._writer}-*{_SUFFIX}"))
-        name = f"{hour}-{self._writer}-{count:04d}{_SUFFIX}"
-        self._open = name, self._path(name).open("xb")
-        self._open[1].write(self._scribe.opening(name, at))
-        # A new file is on disk only when the folders around it are.
-        _sync_folder(self._folder)
-        _sync_folder(self._folder.parent)
-        return self._open
+    def _begin(self, at: datetime) -> _Open:
+        self._let_go()
+        name, self._file = self._files.begin(self._writer, at)
+        end = self._put(0, [self._scribe.opening(name, at)])
+        self._files.sync()
+        hour = begin_of(name)
+        return _Open(name, hour, hour + SEGMENT_SPAN, end, end)
 
-    def _abandon(self) -> None:
-        if self._open is not None:
-            with suppress(OSError):
-                self._open[1].close()
-        self._open = None
+    def _put(self, place: int, records: list[bytes]) -> int:
+        """Write and sync; returns how many bytes there were."""
+        assert self._file is not None, "a segment is begun before anything is put there"
+        handle, end = self._file.fileno(), place
+        for first in range(0, len(records), _RECORDS_AT_ONCE):
+            left = memoryview(b"".join(records[first : first + _RECORDS_AT_ONCE]))
+            while left:
+                written = os.pwrite(handle, left[:_BYTES_AT_ONCE], end)
+                left, end = left[written:], end + written
+        os.fsync(handle)
+        return end - place
 
-    def _read(self, capture: Capture) -> bytes | None:
-        """The gzip members of one exchange, from its offset on."""
-        path = self._path(capture.segment)
-        with suppress(FileNotFoundError), path.open("rb") as file:
-            file.seek(capture.offset)
-            start = end = capture.offset
-            for _ in range(_RECORDS):
-                end = _end_of_member(file, end) or end
-            file.seek(start)
-            return file.read(end - start)
-        return None
+    def _let_go(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # all that counts has been synced
+                self._file.close()
+        self._file = None
 
-    def _list(self) -> list[Segment]:
-        found = []
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            if _NAME.fullmatch(path.name):  # whatever else lies here is not ours
-                with suppress(FileNotFoundError):
-                    found.append(Segment(path.name, _hour_of(path.name), path.stat().st_size))
-        return found
 
-    def _drop(self, before: datetime) -> int:
-        ended = [each.name for each in self._list() if each.begins_at + _ONE_HOUR <= before]
-        for name in ended:
-            self._path(name).unlink(missing_ok=True)
-        return len(ended)
-
-    def _path(self, name: str) -> Path:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"not a name of a segment: {name!r}")
-        return self._folder / name
+def _do_each(tasks: list[Task[Callable[[], Any]]]) -> None:
+    for task in tasks:
+        try:
+            task.value = task.work()
+        except OSError as error:
+            task.error = StoreUnavailable(f"the capture could not be written: {error}")
+        except BaseException as error:  # noqa: BLE001 - it belongs to whoever asked, and is raised there
+            task.error = error
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
@@ -147,46 +162,3 @@ async def _in_thread(work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)
     except OSError as error:
         raise StoreUnavailable(f"the captures cannot be read: {error}") from error
-
-
-def _hour_of(name: str) -> datetime:
-    return datetime.strptime(name.partition("-")[0], _HOUR).replace(tzinfo=UTC)
-
-
-def _sync(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _end_of_member(file: IO[bytes], start: int) -> int | None:
-    """Where the gzip member that begins there ends; None if there is none, or one that was never finished."""
-    file.seek(start)
-    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    while not decoder.eof:
-        piece = file.read(_PIECE)
-        if not piece:
-            return None
-        try:
-            decoder.decompress(piece)
-        except zlib.error:
-            return None
-    return file.tell() - len(decoder.unused_data)
-
-
-def _whole_members(path: Path) -> bytes | None:
-    """The file without a record that a crash, or a writer still at work, has left unfinished at its end."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        end = 0
-        while (further := _end_of_member(file, end)) is not None:
-            end = further
-        file.seek(0)
-        return file.read(end)
-    return None

@@ -140,11 +140,17 @@ class SqliteHouseRules:
         self._database = database
 
     async def rules_of(self, origin: str) -> RobotsFile | None:
-        statement = "SELECT status, body, fetched_at FROM robots WHERE origin = ?"
+        statement = "SELECT status, body, fetched_at, retry_at, location FROM robots WHERE origin = ?"
         row = await self._database.read(lambda connection: connection.execute(statement, (origin,)).fetchone())
-        return None if row is None else RobotsFile(row[0], row[1], from_ms(row[2]))
+        return None if row is None else RobotsFile(row[0], row[1], from_ms(row[2]), _moment(row[3]), row[4])
 
     async def keep_rules(self, origin: str, file: RobotsFile) -> None:
-        statement = "INSERT OR REPLACE INTO robots (origin, status, body, fetched_at) VALUES (?, ?, ?, ?)"
-        values = (origin, file.status, file.body, to_ms(file.fetched_at))
+        statement = """INSERT OR REPLACE INTO robots (origin, status, body, fetched_at, retry_at, location)
+                       VALUES (?, ?, ?, ?, ?, ?)"""
+        later = None if file.retry_at is None else to_ms(file.retry_at)
+        values = (origin, file.status, file.body, to_ms(file.fetched_at), later, file.location)
         await self._database.write(lambda connection: connection.execute(statement, values))
+
+    async def forget_rules(self, before: datetime) -> int:
+        statement = "DELETE FROM robots WHERE fetched_at < ?"
+        return await self._database.write(lambda connection: connection.execute(statement, (to_ms(before),)).rowcount)

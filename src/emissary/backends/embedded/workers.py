@@ -25,6 +25,9 @@ class LockedWorkers:
     async def enlist(self, worker: WorkerId) -> None:
         self._mine[worker] = await asyncio.to_thread(self._lock, worker)
 
+    async def beat(self, worker: WorkerId) -> None:
+        """The lock says it, for as long as the process lives."""
+
     async def leave(self, worker: WorkerId) -> None:
         file = self._mine.pop(worker)
         self._path(worker).unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """Visits the page of a scrape, takes from it what was asked for, and says how the job ends."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -12,6 +11,7 @@ from emissary.engine.delivery import delivery_of
 from emissary.engine.handlers import Done, Onward, Result, Retry, Turn, Verdict, Work
 from emissary.engine.jobs import new_job_id
 from emissary.model.cache import CachedPage
+from emissary.model.extraction import Unextractable
 from emissary.model.ids import DocumentId
 from emissary.model.jobs import JobState
 from emissary.model.lanes import NO_ADVICE, LaneAdvice, Reason, host_lane
@@ -30,12 +30,12 @@ from emissary.model.pages import (
 )
 from emissary.model.sessions import SessionKey
 from emissary.ports.clock import Chance, Clock
+from emissary.ports.extraction import Extraction
 from emissary.products.scrape.memory import Memory, extracted_before, page_of
 from emissary.products.scrape.order import ScrapeOrder, ScrapeResult, Trail, wanted_of
 from emissary.products.scrape.receipts import receipt_of
 from emissary.reading.caching import conditions, is_fresh_enough
 from emissary.reading.credentials import Credentials
-from emissary.reading.extract import extract
 from emissary.reading.identity import PRODUCT_TOKEN
 from emissary.reading.owners import OwnersBook
 from emissary.reading.pacing import StrainWatch
@@ -47,7 +47,6 @@ from emissary.telemetry.metrics import Metrics
 __all__ = ["ScrapeHandler", "ScrapeTools"]
 
 _MAX_BYTES = 16 * 1024 * 1024
-_LARGE = 256 * 1024
 _ASKED_AGAIN = 3
 _INVALID = frozenset({Code.TOO_LARGE, Code.BAD_CONTENT, Code.TOO_MANY_REDIRECTS, Code.GUARD})
 
@@ -63,6 +62,7 @@ class ScrapeTools:
     """What reading a page takes."""
 
     visitor: Visitor
+    extraction: Extraction
     credentials: Credentials
     memory: Memory
     sessions: SessionBook
@@ -83,21 +83,26 @@ class ScrapeHandler:
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
         order = _decode_order(work.item.order)
+        trail = _trail_of(order, work)
+        if work.item.trail is not None and not trail.hops:
+            work = replace(work, item=replace(work.item, trail=None))  # house rules apart, it has not left its place
         away = self._tools.owners.refusal(order.url)
         copy = None if away else await self._tools.memory.recall(order, work)
         if copy is not None and is_fresh_enough(copy, timedelta(seconds=order.max_age), self._clock.now()):
             return await self._from_copy(order, work, copy)
-        visit = await self._visit(order, work, copy, turn)
+        visit = await self._visit(order, work, copy, turn, trail=trail)
         if isinstance(visit.outcome, Elsewhere):
-            trail = Trail(visit.outcome.url, visit.outcome.hops)
-            return Onward(host_lane(trail.url.authority), _encode(trail), self._advice(visit))
+            on = visit.outcome
+            trail = Trail(on.url, on.hops, on.rules, on.detours)
+            return Onward(host_lane(on.place.authority), _encode(trail), self._advice(visit))
         return await self._judge(order, visit, work, copy)
 
     async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work, copy: CachedPage | None) -> Verdict:
         match visit.outcome:
             case Page() as page:
                 return await self._read(order, visit, page, work)
-            case Unchanged(_, reply) if copy is not None:
+            case Unchanged(_, reply, _, usage) if copy is not None:
+                copy = msgspec.structs.replace(copy, usage=dict(usage))
                 again = await self._tools.memory.renew(order, work, copy, reply)
                 return await self._from_copy(order, work, again, visit)
             case Refusal() as refusal:
@@ -117,13 +122,21 @@ class ScrapeHandler:
             return done  # it may be the order itself that broke the handler
         return self._end(order, work, done, outcome)
 
-    async def _visit(self, order: ScrapeOrder, work: Work, copy: CachedPage | None, turn: Turn) -> Visit:
-        trail = Trail(order.url, ()) if work.item.trail is None else _decode_trail(work.item.trail)
+    async def _visit(
+        self, order: ScrapeOrder, work: Work, copy: CachedPage | None, turn: Turn, *, trail: Trail
+    ) -> Visit:
         began = self._clock.monotonic()
+        known = {} if copy is None else conditions(copy)
         errand = Errand(
-            trail.url, order.timeout_ms / 1000, _MAX_BYTES, trail.hops, {} if copy is None else conditions(copy)
+            trail.url,
+            order.timeout_ms / 1000,
+            _MAX_BYTES,
+            trail.hops,
+            known,
+            rules=trail.rules,
+            detours=trail.detours,
         )
-        if order.session is None:
+        if order.session is None or trail.rules is not None:
             visit = await self._tools.visitor.visit(errand, turn)
         else:
             visit = await self._visit_in_session(SessionKey(work.item.account, order.session), errand, turn)
@@ -132,9 +145,8 @@ class ScrapeHandler:
 
     async def _visit_in_session(self, key: SessionKey, errand: Errand, turn: Turn) -> Visit:
         session = await self._tools.sessions.open(key)
-        visit = await self._tools.visitor.visit(
-            replace(errand, cookies=session.cookies, session=key.place, kept_egress=session.egress), turn
-        )
+        errand = msgspec.structs.replace(errand, cookies=session.cookies, session=key.place, kept_egress=session.egress)
+        visit = await self._tools.visitor.visit(errand, turn)
         egress = None if visit.reply is None else visit.reply.egress
         await self._tools.sessions.keep(key, session, visit.set_cookies, egress)
         return visit
@@ -142,15 +154,18 @@ class ScrapeHandler:
     async def _read(self, order: ScrapeOrder, visit: Visit, page: Page, work: Work) -> Done:
         outcome, state, document = await self._take(order, page, work)
         wishes = wishes_of(page, PRODUCT_TOKEN)
-        await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
+        if document is not None:
+            await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
         receipt = await self._receipt(order, visit, work, wishes)
         done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit))
         return self._end(order, work, done, outcome)
 
-    async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document]:
-        wanted = wanted_of(order)
-        # A large page would hold up everything else on the loop.
-        taken = await asyncio.to_thread(extract, page, wanted) if len(page.body) > _LARGE else extract(page, wanted)
+    async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document | None]:
+        """What was taken from the page. One that breaks its reader is not read again: it would break the next one."""
+        taken = await self._tools.extraction.extract(page, wanted_of(order))
+        if isinstance(taken, Unextractable):
+            failed = Outcome("invalid", Code.EXTRACTION_FAILED, page.reply.status, detail=taken.detail)
+            return failed, JobState.FAILED, None
         document = taken.to_document(_document_id(work), order.source_url)
         outcome, state = _outcome_of(page, document.missing)
         return outcome, state, document
@@ -174,6 +189,8 @@ class ScrapeHandler:
     async def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
         """A refusal is an answer. Only where the site itself says when to come back is it asked again, and then."""
         later, advice = refusal.retry_at, self._advice(visit)
+        if refusal.rest_until is not None:
+            advice = replace(advice, rest_until=refusal.rest_until, reason=Reason.RETRY_AFTER)
         if later is not None and refusal.code in (Code.RATE_LIMITED, Code.UNAVAILABLE):
             advice = replace(advice, rest_until=later, reason=Reason.RETRY_AFTER)
             patient = later <= work.item.created_at + timedelta(milliseconds=order.patience_ms)
@@ -233,6 +250,10 @@ class ScrapeHandler:
         asked = visit.reply is not None or isinstance(visit.outcome, Unreachable)
         strain = self._strain.note(visit.outcome.url.host, visit.outcome, took) if asked else None
         return LaneAdvice(gap=visit.gap, strain=strain)
+
+
+def _trail_of(order: ScrapeOrder, work: Work) -> Trail:
+    return Trail(order.url, ()) if work.item.trail is None else _decode_trail(work.item.trail)
 
 
 def _document_id(work: Work) -> DocumentId:

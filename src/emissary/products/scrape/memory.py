@@ -1,7 +1,7 @@
 """What scraping remembers of pages: copies for the next time, and captures of the exchanges themselves."""
 
 import hashlib
-from dataclasses import replace
+import re
 from datetime import datetime
 
 import msgspec
@@ -11,7 +11,7 @@ from emissary.engine.handlers import Work
 from emissary.model.cache import CachedPage, CacheKey, reader_of
 from emissary.model.captures import Capture, Exchange
 from emissary.model.errors import StoreUnavailable
-from emissary.model.pages import Document, Heads, Page, Refusal, Reply, RobotsNote, Timings, Unchanged
+from emissary.model.pages import Document, Page, Refusal, Reply, RobotsNote, Timings, Unchanged
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Clock
 from emissary.ports.reading_records import PageCache
@@ -26,7 +26,9 @@ from emissary.reading.visit import Visit
 __all__ = ["Memory", "digest_of_wish", "extracted_before", "page_of"]
 
 _LARGEST_COPY = 2 * 1024 * 1024
-_WITHHELD = "withheld"
+_COOKIE = re.compile(rb"\n((?:set-)?cookie2?):[^\r\n]*", re.IGNORECASE)  # never on the first line of a head
+_WITHHELD = rb"\n\1: withheld"
+_UNDER_RULES = (Page, Refusal, Unchanged)
 
 log = structlog.get_logger(__name__)
 
@@ -61,16 +63,17 @@ class Memory:
             status=page.reply.status,
             headers=kept_headers(page.reply),
             body=page.body,
-            sha256=hashlib.sha256(page.body).hexdigest(),
+            sha256=page.reply.sha256,
             wanted=digest_of_wish(order),
             extracted=_encode(document),
+            usage=dict(page.usage),
         )
         await self._put(order, work, copy, keeping)
 
     async def renew(self, order: ScrapeOrder, work: Work, copy: CachedPage, reply: Reply) -> CachedPage:
         """The site says that the copy still holds. For whom it holds may become narrower with that, but never wider."""
         again = refreshed(copy, reply, self._clock.now())
-        said = replace(reply, status=copy.status, headers={**reply.headers, **again.headers})
+        said = msgspec.structs.replace(reply, status=copy.status, headers={**reply.headers, **again.headers})
         noarchive = directives_of(said.headers, None, PRODUCT_TOKEN).noarchive
         keeping = keeping_of(said, with_session=order.session is not None, noarchive=noarchive)
         if keeping is Keeping.EVERYONE and not copy.shared:
@@ -98,38 +101,32 @@ class Memory:
         if order.session is not None or not may_capture(reply):
             return None
         try:
-            return await self._captures.keep(_exchange(visit, reply, reply.heads, self._clock.now()))
+            return await self._captures.keep(_exchange(visit, reply, self._clock.now()))
         except StoreUnavailable as error:
             # The page is worth more than its capture; the receipt says that there is none.
             log.warning("an exchange was not captured", reason=error.detail)
             return None
 
 
-def _exchange(visit: Visit, reply: Reply, heads: Heads, at: datetime) -> Exchange:
+def _exchange(visit: Visit, reply: Reply, at: datetime) -> Exchange:
     outcome = visit.outcome
-    robots = outcome.robots if isinstance(outcome, Page | Refusal | Unchanged) else None
+    robots = outcome.robots if isinstance(outcome, _UNDER_RULES) else None
     rule = None if robots is None else robots.rule
-    notes = {"robotsRule": rule or "none", "fetchTimeMs": str(reply.timings.total_ms), "egress": reply.egress}
-    shown = replace(reply, heads=_without_cookies(heads))
-    return Exchange(outcome.url.href, at, reply.address, shown.request_head, shown.response_head, reply.wire, notes)
-
-
-def _without_cookies(heads: Heads) -> Heads:
-    """Cookies are kept sealed or not at all, and captures are not sealed."""
-    if not any(name.lower() in (b"set-cookie", b"set-cookie2") for name, _ in heads.response_fields) and not any(
-        name.lower() == "cookie" for name in heads.request_fields
-    ):
-        return heads
-    return msgspec.structs.replace(
-        heads,
-        request_fields={
-            name: _WITHHELD if name.lower() == "cookie" else value for name, value in heads.request_fields.items()
-        },
-        response_fields=tuple(
-            (name, _WITHHELD.encode() if name.lower() in (b"set-cookie", b"set-cookie2") else value)
-            for name, value in heads.response_fields
-        ),
+    return Exchange(
+        outcome.url.href,
+        at,
+        reply.address,
+        _without_cookies(reply.request_head),
+        _without_cookies(reply.response_head),
+        reply.wire,
+        {"robotsRule": rule or "none", "fetchTimeMs": str(reply.timings.total_ms), "egress": reply.egress},
+        reply.sha256 if reply.wire is reply.body else None,
     )
+
+
+def _without_cookies(head: bytes) -> bytes:
+    """Cookies are kept sealed or not at all, and captures are not sealed."""
+    return _COOKIE.sub(_WITHHELD, head) if b"cookie" in head.lower() else head  # that is quick, and mostly enough
 
 
 def digest_of_wish(order: ScrapeOrder) -> str:
@@ -150,4 +147,5 @@ def page_of(copy: CachedPage, order: ScrapeOrder, robots: RobotsNote) -> Page:
     kind = copy.headers.get("content-type", "")
     reply = Reply(copy.status, copy.headers, copy.body, "", "1.1", Timings(0, 0), 0)
     url = order.url if copy.url == order.url.href else parse(copy.url)  # where a redirect has led
-    return Page(url, reply, robots, kind.partition(";")[0].strip().lower(), charset_of(copy.body, kind))
+    kind_alone, charset = kind.partition(";")[0].strip().lower(), charset_of(copy.body, kind)
+    return Page(url, reply, robots, kind_alone, charset, usage=copy.usage)

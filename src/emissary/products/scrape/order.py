@@ -6,9 +6,10 @@ import msgspec
 
 from emissary.engine.delivery import Hook
 from emissary.model.errors import BadRequest
+from emissary.model.extraction import Wanted
 from emissary.model.jobs import Kind
 from emissary.model.pages import Document, Format, Hop, Receipt, WebUrl
-from emissary.reading.extract import Wanted, compile_json_fields
+from emissary.reading.extract import compile_json_fields
 
 __all__ = ["SCRAPE_HTTP", "Engine", "ScrapeOrder", "ScrapeResult", "Trail", "check_order", "wanted_of"]
 
@@ -35,11 +36,13 @@ class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     metadata: dict[str, Any] | None = None
 
 
-class Trail(msgspec.Struct, frozen=True):
-    """Where redirects have led so far."""
+class Trail(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where redirects have led so far, and which robots.txt is to be asked for before the page."""
 
     url: WebUrl
     hops: tuple[Hop, ...]
+    rules: WebUrl | None = None
+    detours: int = 0
 
 
 class ScrapeResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,10 +58,10 @@ def check_order(order: ScrapeOrder) -> None:
         raise BadRequest("the format 'fields' needs a schema in `fields`", "invalid_fields")
     if order.engine == "browser":
         raise BadRequest("there is no browser engine in this version: use `auto` or `http`", "engine_unavailable")
-    wanted_of(order)
+    if order.fields is not None:
+        compile_json_fields(order.fields.encode())
 
 
 def wanted_of(order: ScrapeOrder) -> Wanted:
     """The order as extraction understands it. A schema that was given is read, whether or not its format is named."""
-    plan = None if order.fields is None else compile_json_fields(order.fields.encode())
-    return Wanted(frozenset(order.formats), plan, order.only_main_content)
+    return Wanted(frozenset(order.formats), order.fields, order.only_main_content)

@@ -1,6 +1,5 @@
 """The receipt of a visit: who asked, under which rule, what came and when."""
 
-import hashlib
 from datetime import datetime, timedelta
 
 import msgspec
@@ -45,7 +44,7 @@ def receipt_of(
             last_modified=reply.headers.get("last-modified"),
             bytes=len(reply.body),
             wire_bytes=reply.wire_bytes,
-            sha256=hashlib.sha256(reply.body).hexdigest(),
+            sha256=reply.sha256,
             egress=reply.egress,
         )
     return receipt if copy is None else _of_copy(receipt, copy, asked=visit is not None)

@@ -16,6 +16,7 @@ _BREAKS = (
     "nav,ol,option,p,pre,script,section,style,table,tbody,td,template,th,tr,ul"
 )
 _LONG = 512 * 1024  # characters beyond which laying the text out would take time in their square
+_LONGEST_BASE = 8_192  # characters
 _CELL_END = re.compile(r"</t([dh])>")
 
 
@@ -40,10 +41,14 @@ _ABSENT = "\x00"  # no parsed attribute holds a NUL
 
 
 def base_of(tree: LexborHTMLParser, url: str) -> str:
-    """What relative URLs are relative to: the first `<base href>`, else the page's own URL."""
+    """What relative URLs are relative to: the first `<base href>`, else the page's own URL.
+
+    A base longer than any URL that we read is none: each link of the page would repeat it.
+    """
     head = tree.head
     base = head.css_first("base[href]") if head is not None else None
-    return (absolute(url, attribute(base, "href") or "") if base is not None else None) or url
+    href = "" if base is None else attribute(base, "href") or ""
+    return (absolute(url, href) if len(href) <= _LONGEST_BASE else None) or url
 
 
 def absolute(base: str, reference: str | None) -> str | None:

@@ -46,12 +46,16 @@ class TestWeb:
         latency: timedelta = timedelta(0),
         remember: int = 100_000,
         now: Callable[[], datetime] = _wall_clock,
+        numbered: Site | None = None,
     ) -> AsyncIterator["TestWeb"]:
-        """Serve all named sites and so many numbered hosts; every answer comes `latency` later."""
+        """Serve all named sites and so many numbered hosts; every answer comes `latency` later.
+
+        `numbered` is what the numbered hosts serve in place of pages for measuring.
+        """
         sockets = _bind(hosts, port)
         addresses = Addresses.plan(NAMES, hosts=hosts, port=sockets[0].getsockname()[1])
         seen = Seen(addresses.sites, remember=remember)
-        web = cls(addresses, seen, build_sites(addresses, seen, now), numbered_site())
+        web = cls(addresses, seen, build_sites(addresses, seen, now), numbered or numbered_site())
         places = [web._place(address, latency) for address in addresses.every]
         servers = [await _serve(place, sock) for place, sock in zip(places, sockets, strict=True)]
         try:

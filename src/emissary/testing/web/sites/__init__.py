@@ -35,6 +35,11 @@ NAMES = (
     "hooks",
     "log",
     "walls",
+    "lentrobots",
+    "farrobots",
+    "ringrobots",
+    "busyrobots",
+    "usagerobots",
 )
 
 
@@ -46,7 +51,7 @@ def build_sites(addresses: Addresses, seen: Seen, now: Callable[[], datetime]) -
         app_site(),
         moved_site(addresses),
         trouble_site(now),
-        *rules_sites(),
+        *rules_sites(addresses),
         hooks_site(),
         log_site(seen),
         walls_site(),
