@@ -147,7 +147,7 @@ def _scribe(chance: Chance) -> Scribe:
     software = f"{PRODUCT_TOKEN}/{__version__}"
     return Scribe(
         lambda name, at: segment_start(software, name, at, chance.draw(16)),
-        lambda exchange: exchange_records(exchange, chance.draw(48)),
+        lambda exchange: exchange_records(exchange, chance.draw(16)),
     )
 
 

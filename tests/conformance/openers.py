@@ -66,7 +66,7 @@ def a_scribe() -> Scribe:
     """As the composition root makes it."""
     return Scribe(
         lambda name, at: segment_start("Tests/1", name, at, secrets.token_bytes(16)),
-        lambda exchange: exchange_records(exchange, secrets.token_bytes(48)),
+        lambda exchange: exchange_records(exchange, secrets.token_bytes(16)),
     )
 
 

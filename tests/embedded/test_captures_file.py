@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 _AT = datetime(2030, 1, 1, 12, 30, tzinfo=UTC)
 _SCRIBE = Scribe(
     lambda name, at: segment_start("Tests/1", name, at, secrets.token_bytes(16)),
-    lambda exchange: exchange_records(exchange, secrets.token_bytes(48)),
+    lambda exchange: exchange_records(exchange, secrets.token_bytes(16)),
 )
 # Keeps and flushes three exchanges, then is killed by its own hand when half of the fourth has been written.
 _KILLED = """

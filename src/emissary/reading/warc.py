@@ -14,43 +14,45 @@ _FASTEST = 0  # isal's own: a tenth larger than its next level, in two thirds of
 _AS_IT_IS = 0  # zlib's: gzip around bytes that are not packed
 _GZIP = zlib.MAX_WBITS | 16
 _LITTLE = 2048  # bytes: packing so few takes longer than writing them
-_HTTP = "application/http; msgtype="
-_FIELDS = "application/warc-fields"
+_ANSWER = "response", "application/http; msgtype=response"
+_REQUEST = "request", "application/http; msgtype=request"
+_NOTES = "metadata", "application/warc-fields"
+_OPENING = "warcinfo", "application/warc-fields"
 
 
 def segment_start(software: str, name: str, at: datetime, chance: bytes) -> bytes:
     """The record that opens a segment: who wrote it, and by which rules."""
-    about = f"WARC-Date: {_date(at)}\r\nWARC-Filename: {name}\r\n"
+    about = f"WARC-Record-ID: {_stem(chance)}0>\r\nWARC-Date: {_date(at)}\r\nWARC-Filename: {name}\r\n"
     fields = {"software": software, "format": "WARC File Format 1.1", "robots": "obey"}
-    return _plain(_record("warcinfo", _identity(chance), about, _FIELDS, _lines(fields)))
+    return _plain(_record(_OPENING, about, _lines(fields)))
 
 
 def exchange_records(exchange: Exchange, chance: bytes) -> bytes:
-    """The three records of an exchange; takes 48 bytes of chance for their names."""
-    response, request, metadata = _identity(chance[:16]), _identity(chance[16:32]), _identity(chance[32:48])
+    """The three records of an exchange; takes 16 bytes of chance for their names, which differ in the last digit."""
+    name, head, body = _stem(chance), exchange.response_head, exchange.response_body
     about = f"WARC-Date: {_date(exchange.at)}\r\nWARC-Target-URI: {_clean(exchange.url)}\r\n"
     if exchange.address:  # a proxy may not tell
         about += f"WARC-IP-Address: {exchange.address}\r\n"
-    linked = f"{about}WARC-Concurrent-To: {response}\r\n"
-    head, body = exchange.response_head, exchange.response_body
-    about += f"WARC-Payload-Digest: sha256:{exchange.sha256 or hashlib.sha256(body).hexdigest()}\r\n"
-    answer = _record("response", response, about, f"{_HTTP}response", head, body)
+    linked = f"{about}WARC-Concurrent-To: {name}0>\r\nWARC-Record-ID: {name}"
+    digest = exchange.sha256 or hashlib.sha256(body).hexdigest()
+    about = f"{about}WARC-Payload-Digest: sha256:{digest}\r\nWARC-Record-ID: {name}0>\r\n"
+    answer = _record(_ANSWER, about, head, body)
     is_packed = len(body) < _LITTLE or b"\ncontent-encoding:" in head.lower()
     return b"".join(
         (
             _plain(answer) if is_packed else isal_zlib.compress(answer, _FASTEST, _GZIP),
-            _plain(_record("request", request, linked, f"{_HTTP}request", exchange.request_head)),
-            _plain(_record("metadata", metadata, linked, _FIELDS, _lines(exchange.notes))),
+            _plain(_record(_REQUEST, f"{linked}1>\r\n", exchange.request_head)),
+            _plain(_record(_NOTES, f"{linked}2>\r\n", _lines(exchange.notes))),
         )
     )
 
 
-def _record(kind: str, identity: str, about: str, content_type: str, *block: bytes) -> bytes:
+def _record(kind: tuple[str, str], about: str, block: bytes, more: bytes = b"") -> bytes:
     head = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {identity}\r\n{about}"
-        f"Content-Type: {content_type}\r\nContent-Length: {sum(map(len, block))}\r\n\r\n"
+        f"WARC/1.1\r\nWARC-Type: {kind[0]}\r\nContent-Type: {kind[1]}\r\n{about}"
+        f"Content-Length: {len(block) + len(more)}\r\n\r\n"
     )
-    return b"".join((head.encode(), *block, b"\r\n\r\n"))
+    return b"".join((head.encode(), block, more, b"\r\n\r\n"))
 
 
 def _plain(record: bytes) -> bytes:
@@ -70,7 +72,7 @@ def _clean(value: str) -> str:
     return " ".join(value.splitlines()) if "\n" in value or "\r" in value else value
 
 
-def _identity(chance: bytes) -> str:
-    """A version 4 UUID of these bytes."""
+def _stem(chance: bytes) -> str:
+    """A version 4 UUID of these bytes, but for its last digit."""
     text = chance.hex()
-    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:32]}>"
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:31]}"
