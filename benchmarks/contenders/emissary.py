@@ -59,7 +59,7 @@ async def _accept(app: App, urls: list[str]) -> None:
 
 def _job(app: App, text: str) -> NewJob:
     url = parse(text)
-    order = ScrapeOrder(url, text, (Format.FIELDS,), _FIELDS)
+    order = ScrapeOrder(url, text, formats=(Format.FIELDS,), fields=_FIELDS)
     identity = new_job_id(app.services.clock, app.chance)
     return NewJob(identity, LOCAL_ACCOUNT, SCRAPE_HTTP, host_lane(url.authority), _encode(order))
 

@@ -16,6 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from emissary.engine.delivery import is_secret
 from emissary.model.errors import SettingsError
 
 __all__ = ["Settings", "load_settings"]
@@ -58,6 +59,12 @@ class Settings(BaseSettings):
     captures: bool = Field(True, description="Keep what pages answered in hourly WARC segments, for a day.")
     host_gap: float = Field(1.0, ge=0, le=3600, description="Seconds between two requests to one host, at least.")
     host_concurrency: int = Field(1, ge=1, le=16, description="Requests to one host at the same time, at most.")
+    worker_memory: int | None = Field(
+        None, ge=64, description="MiB of memory above which a worker takes nothing more on."
+    )
+    max_active: int | None = Field(
+        None, ge=1, description="Hosts that all workers together read at the same time, at most."
+    )
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")
     extraction_processes: int = Field(
         default_factory=lambda: len(os.sched_getaffinity(0)),
@@ -67,6 +74,13 @@ class Settings(BaseSettings):
     )
     extraction_memory: int = Field(1024, ge=256, le=65536, description="MiB of memory that one of them may take.")
     extraction_seconds: float = Field(30.0, ge=1, le=600, description="Seconds that reading one page may take.")
+    keep_days: int = Field(30, ge=1, le=3650, description="Days for which jobs and results are kept.")
+    alert_webhook: AnyHttpUrl | None = Field(
+        None, description="Where the operator is told of what needs a look, such as a worker that died."
+    )
+    alert_secret: SecretStr | None = Field(
+        None, validate_default=True, description="Signs what is sent there: `whsec_` and the base64 of 24 to 64 bytes."
+    )
     chromium: Path | None = Field(None, description="The Chromium to use, where there are several.")
     log: Literal["json", "pretty"] = Field("pretty", description="Logs for machines or for people.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
@@ -103,6 +117,15 @@ class Settings(BaseSettings):
             raise ValueError(f"this is no such URL; write {form}")
         return value
 
+    @field_validator("alert_secret")
+    @classmethod
+    def _signs_alerts(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None and info.data.get("alert_webhook") is not None:
+            raise ValueError("alerts are signed: it is needed with EMISSARY_ALERT_WEBHOOK")
+        if value is not None and not is_secret(value.get_secret_value()):
+            raise ValueError("this cannot be signed with: it is `whsec_` and the base64 of 24 to 64 bytes")
+        return value
+
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach what listens on `host`."""
@@ -121,6 +144,10 @@ class Settings(BaseSettings):
                 scheme=self.agent_url.scheme, host=self.agent_url.host or "", port=self.agent_url.port, path="bot"
             )
         )
+
+    @property
+    def keep(self) -> timedelta:
+        return timedelta(days=self.keep_days)
 
     @property
     def gap(self) -> timedelta:

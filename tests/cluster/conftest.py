@@ -27,3 +27,11 @@ async def fragile(own_postgres: PostgresServer, anyio_backend: str) -> AsyncIter
     database = await Database.open(own_postgres.url, patience=2)
     yield database
     await database.close()
+
+
+@pytest.fixture
+async def elsewhere(database: Database, database_url: str, anyio_backend: str) -> AsyncIterator[Database]:
+    """Another process's connections to the same database."""
+    elsewhere = await Database.open(database_url)
+    yield elsewhere
+    await elsewhere.close()

@@ -1,20 +1,22 @@
 """The cluster backend as the composition root opens it."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import asyncpg
 import pytest
 
-from emissary.compose import open_cluster_stores
+from emissary.adapters.clock import SystemChance
+from emissary.compose.backends import open_backend
 from emissary.model.accounts import Account
 from emissary.model.captures import Exchange
 from emissary.model.errors import StoreUnavailable
-from emissary.model.ids import AccountId, WorkerId
+from emissary.model.ids import AccountId
 from emissary.settings import load_settings
 
 pytestmark = pytest.mark.anyio
 
-ANN = WorkerId("wrk_ann")
+_NOWHERE = "s3://a:b@bucket?endpoint=http://127.0.0.1:9"
 _AT = datetime(2030, 1, 1, tzinfo=UTC)
 _SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'emissary' AND datname = current_database()"
 
@@ -33,23 +35,23 @@ async def until_left_alone(url: str) -> None:
         pass
 
 
-async def test_every_store_is_opened_and_closed_again(database_url: str, objects_url: str) -> None:
-    settings = load_settings(database_url=database_url, objects_url=objects_url)
-    async with open_cluster_stores(settings, ANN) as stores:
+async def test_every_store_is_opened_and_closed_again(database_url: str, objects_url: str, tmp_path: Path) -> None:
+    settings = load_settings(database_url=database_url, objects_url=objects_url, data_dir=tmp_path)
+    async with open_backend(settings, SystemChance()) as stores:
         await stores.accounts.open_account(Account(AccountId("acc_1"), "one", _AT))
         await stores.blobs.put("results/a", b"body")
         capture = await stores.captures.keep(Exchange("http://a.example/", _AT, "", b"", b"", b"body", {}))
         await stores.captures.flush()
-        assert capture.segment.startswith("20300101T00-wrk_ann-")
+        assert capture.segment.startswith(f"20300101T00-{stores.worker}-")
         assert await stores.captures.read(capture) is not None
         assert await sessions(database_url) >= 2, "a pool, and the bus"
     await until_left_alone(database_url)
 
 
-async def test_where_one_store_cannot_be_opened_the_other_is_closed_again(database_url: str) -> None:
-    settings = load_settings(database_url=database_url, objects_url="s3://a:b@bucket?endpoint=http://127.0.0.1:9")
+async def test_where_one_store_cannot_be_opened_the_other_is_closed_again(database_url: str, tmp_path: Path) -> None:
+    settings = load_settings(database_url=database_url, objects_url=_NOWHERE, data_dir=tmp_path)
     with pytest.raises(StoreUnavailable, match="the object store could not be opened"):
-        async with open_cluster_stores(settings, ANN):
+        async with open_backend(settings, SystemChance()):
             pass
     await until_left_alone(database_url)
 

@@ -24,8 +24,8 @@ async def let_pass(database: Database, worker: WorkerId, seconds: int) -> None:
 
 async def hold_lanes(database: Database, *workers: WorkerId) -> None:
     async with database.transaction() as connection:
-        await connection.execute("CREATE TABLE IF NOT EXISTS lanes (holder text)")
-        await connection.executemany("INSERT INTO lanes (holder) VALUES ($1)", [(each,) for each in workers])
+        held = [(f"host:{number}.example", each) for number, each in enumerate(workers)]
+        await connection.executemany("INSERT INTO lanes (key, holder, state) VALUES ($1, $2, 2)", held)
 
 
 async def test_whoever_has_not_been_heard_of_for_half_a_minute_is_not_there(

@@ -4,18 +4,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from openers import OPENERS, WITHOUT_LANES, Backend, Place
+from openers import OPENERS, Backend, Place
+from sides import SIDES, Side
 
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test runs over every backend that has what it is about."""
+    """Every test runs over every backend."""
     if "kind" in metafunc.fixturenames:
-        needed = {"lanes", "jobs"} & set(metafunc.fixturenames)
-        about_lanes = needed or metafunc.module.__name__.startswith("test_lanes")
-        metafunc.parametrize("kind", sorted(OPENERS.keys() - (WITHOUT_LANES if about_lanes else set())))
+        metafunc.parametrize("kind", sorted(OPENERS))
 
 
 @pytest.fixture
@@ -46,3 +45,26 @@ def lanes(backend: Backend) -> Lanes:
 @pytest.fixture
 def jobs(backend: Backend) -> JobRecords:
     return backend.jobs
+
+
+@pytest.fixture(params=sorted(SIDES))
+def side_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def side_place(side_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    return str(tmp_path / "emissary.db") if side_kind == "embedded" else request.getfixturevalue("database_url")
+
+
+@pytest.fixture
+async def side(side_kind: str, side_place: str, anyio_backend: str) -> AsyncIterator[Side]:
+    async with SIDES[side_kind](side_place) as side:
+        yield side
+
+
+@pytest.fixture
+async def other_side(side_kind: str, side: Side, side_place: str, anyio_backend: str) -> AsyncIterator[Side]:
+    """A second process's view of the same store."""
+    async with SIDES[side_kind](side_place) as other:
+        yield other

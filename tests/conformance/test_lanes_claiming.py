@@ -23,12 +23,13 @@ from making import (
     lease_one,
     release,
     settle,
+    take,
 )
 from openers import Backend
 
 from emissary.model.ids import WorkerId
 from emissary.model.jobs import Priority
-from emissary.model.lanes import LaneKey
+from emissary.model.lanes import LaneKey, Wish
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 
@@ -157,14 +158,13 @@ async def test_what_a_site_asked_for_comes_back_with_the_next_lease(lanes: Lanes
 # Taking
 
 
-async def test_no_item_is_handed_out_twice_under_one_fence(lanes: Lanes) -> None:
+async def test_what_its_holder_has_in_hand_is_not_handed_out_again(lanes: Lanes) -> None:
     asked = [job() for _ in range(5)]
     await lanes.submit(asked, at(0))
     lease = await lease_one(lanes, items=2)
     handed_out = jobs_of(lease)
     for _ in range(3):
-        taken = await lanes.take([lease.grip], 2, at(1))
-        handed_out += [item.job for item in taken.items.get(A, ())]
+        handed_out += [item.job for item in await take(lanes, lease.grip, 2, seconds=1, in_hand=handed_out)]
     assert handed_out == [each.id for each in asked]
 
 
@@ -172,9 +172,7 @@ async def test_work_that_came_while_the_lane_was_held_is_found_by_its_holder(lan
     lease = await hold(lanes, job())
     late = job()
     await lanes.submit([late], at(1))
-    taken = await lanes.take([lease.grip], 10, at(2))
-    assert [item.job for item in taken.items[A]] == [late.id]
-    assert taken.lost == frozenset()
+    assert [item.job for item in await take(lanes, lease.grip, 10, seconds=2, in_hand=jobs_of(lease))] == [late.id]
 
 
 async def test_taking_tells_which_lanes_are_in_other_hands(lanes: Lanes) -> None:
@@ -182,7 +180,7 @@ async def test_taking_tells_which_lanes_are_in_other_hands(lanes: Lanes) -> None
     old = {lease.grip.lane: lease.grip for lease in (await claim(lanes, items=0)).leases}
     assert await lanes.renew([old[B]], at(2 * LEASE_SECONDS)) == frozenset()
     assert keys_of(await claim(lanes, BOB, LEASE_SECONDS, items=0)) == {A}
-    taken = await lanes.take(list(old.values()), 10, at(LEASE_SECONDS))
+    taken = await lanes.take([Wish(grip, 10) for grip in old.values()], at(LEASE_SECONDS))
     assert taken.lost == {A}
     assert set(taken.items) == {B}
 

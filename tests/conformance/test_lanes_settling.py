@@ -19,6 +19,7 @@ from making import (
     release,
     retry,
     settle,
+    take,
 )
 from openers import Backend
 
@@ -168,9 +169,8 @@ async def test_a_retry_that_is_due_while_the_lane_is_held_is_taken_again(lanes: 
     asked = job()
     lease = await hold(lanes, asked)
     await settle(lanes, retry(lease.grip, lease.items[0], 30))
-    assert (await lanes.take([lease.grip], 10, at(29))).items == {}
-    taken = await lanes.take([lease.grip], 10, at(30))
-    assert [item.job for item in taken.items[A]] == [asked.id]
+    assert await take(lanes, lease.grip, 10, seconds=29) == []
+    assert [item.job for item in await take(lanes, lease.grip, 10, seconds=30)] == [asked.id]
 
 
 async def test_a_put_off_job_does_not_delay_work_that_comes_after_it(lanes: Lanes) -> None:
@@ -205,7 +205,7 @@ async def test_a_job_may_go_on_in_its_own_lane(lanes: Lanes) -> None:
     asked = job(A)
     lease = await hold(lanes, asked)
     await settle(lanes, onward(lease.grip, lease.items[0], A, b"[1]"))
-    (item,) = (await lanes.take([lease.grip], 10, at(2))).items[A]
+    (item,) = await take(lanes, lease.grip, 10, seconds=2)
     assert (item.job, item.trail) == (asked.id, b"[1]")
 
 
@@ -214,8 +214,7 @@ async def test_a_job_goes_on_in_a_lane_that_another_holds(lanes: Lanes) -> None:
     lease = await hold(lanes, here)
     other = await hold(lanes, there, worker=BOB)
     await settle(lanes, onward(lease.grip, lease.items[0], B))
-    taken = await lanes.take([other.grip], 10, at(2))
-    assert [item.job for item in taken.items[B]] == [here.id]
+    assert [item.job for item in await take(lanes, other.grip, 10, seconds=2, in_hand=jobs_of(other))] == [here.id]
 
 
 # What follows

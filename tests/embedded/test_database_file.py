@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from emissary.backends.embedded.database import Database, from_ms, to_ms
+from emissary.backends.embedded.database import Database
 from emissary.model.errors import StoreUnavailable
+from emissary.model.moments import from_ms, to_ms
 
 pytestmark = pytest.mark.anyio
 

@@ -17,6 +17,7 @@ from emissary.backends.embedded.workers import LockedWorkers
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import AccountId, JobId, WorkerId
 from emissary.model.jobs import Kind, NewJob
+from emissary.model.lanes import Claim
 
 pytestmark = pytest.mark.anyio
 
@@ -113,7 +114,7 @@ async def hold_a_lane(database: Database, worker: WorkerId) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     job = NewJob(JobId(f"job_{worker}"), AccountId("acc_1"), Kind("test"), f"host:{worker}", b"{}")
     await SqliteLanes(database).submit([job], now)
-    await SqliteLanes(database).claim(worker, now + timedelta(hours=1), now, lanes=1, items=1)
+    await SqliteLanes(database).claim(Claim(worker, now + timedelta(hours=1), lanes=1, items=1), now)
 
 
 async def test_a_killed_process_is_found_dead_and_a_living_one_is_not(database: Database, tmp_path: Path) -> None:

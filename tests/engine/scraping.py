@@ -14,7 +14,9 @@ from workshop import Workshop, job
 from emissary.adapters.clock import SystemChance
 from emissary.adapters.http import HttpWeb
 from emissary.adapters.vault import FileVault
+from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.ledger import SqliteLedger
 from emissary.backends.embedded.reading_records import SqlitePageCache, SqliteSessions, SqliteSiteOwners
 from emissary.backends.embedded.records import SqliteHouseRules
 from emissary.engine.handlers import Turn, Verdict, Work
@@ -24,8 +26,10 @@ from emissary.model.lanes import LaneKey, host_lane
 from emissary.model.pages import Page, Reply, Unreachable
 from emissary.ports.web import Ask, Web
 from emissary.products.scrape import ScrapeHandler, ScrapeTools
+from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.memory import Memory
 from emissary.products.scrape.order import ScrapeOrder
+from emissary.products.scrape.templates import Templates
 from emissary.reading.credentials import Credentials
 from emissary.reading.extract import extract
 from emissary.reading.guard import Guard
@@ -125,6 +129,8 @@ def _handler(
         visitor=Visitor(web, HouseRulesBook(web, SqliteHouseRules(database), clock, owners), clock),
         credentials=credentials,
         memory=Memory(SqlitePageCache(database), None, clock),
+        templates=Templates(SqliteLedger(database)),
+        frontier=Frontier(SqliteBatches(database), clock, SystemChance()),
         sessions=SessionBook(SqliteSessions(database), FileVault.at(place / "master.key"), clock),
         owners=owners,
         extraction=_InThisProcess(),

@@ -13,7 +13,7 @@ from emissary.engine.results import Settler
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
-from emissary.model.lanes import Lease, Pace, Reason, Release, Settlement
+from emissary.model.lanes import Claim, Lease, Pace, Reason, Release, Settlement, Wish
 from emissary.testing.clock import FakeClock, SeededChance
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ WATCH = 5
 async def hand_over(workshop: Workshop, seconds: float = 0) -> Lease:
     """Bob claims the one lane so many seconds from now."""
     now = workshop.clock.now() + timedelta(seconds=seconds)
-    (lease,) = (await workshop.lanes.claim(BOB, now + timedelta(hours=1), now, lanes=1, items=9)).leases
+    (lease,) = (await workshop.lanes.claim(Claim(BOB, now + timedelta(hours=1), 1, 9), now)).leases
     return lease
 
 
@@ -233,7 +233,7 @@ async def test_whoever_asks_for_more_of_a_lost_lane_is_told_so(still: Workshop) 
     settler = Settler(still.lanes, still.bus, still.clock, still.metrics)
     async with asyncio.TaskGroup() as group:
         group.create_task(settler.run())
-        assert await settler.more(lease.grip, 5) is None
+        assert await settler.more(Wish(lease.grip, 5)) is None
         settler.close()
 
 
@@ -321,7 +321,7 @@ async def test_a_report_that_points_to_what_could_not_be_written_is_told_again_a
         group.create_task(settler.run())
         for settlement in completed(lease):
             settler.settle(settlement)
-        more = settler.more(lease.grip, 5)
+        more = settler.more(Wish(lease.grip, 5))
         settler.release(Release(lease.grip, clock.now(), Reason.GAP))
         for _ in range(3):
             await clock.until_asleep(0.5)

@@ -13,7 +13,7 @@ from emissary.engine.handlers import Done, Onward, Retry, Turn, Verdict, Work
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import JobState, Kind, NewJob, Priority
-from emissary.model.lanes import LaneAdvice, LaneKey, Pace, Reason
+from emissary.model.lanes import Claim, LaneAdvice, LaneKey, Pace, Reason
 from emissary.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -100,7 +100,7 @@ async def test_a_gap_that_a_site_asked_for_outlives_the_lease(still: Workshop, c
     assert (why.reason, why.until) == ("gap", clock.now() + timedelta(seconds=30))
     clock.advance(30)
     now = clock.now()
-    claimed = await still.lanes.claim(WorkerId("wrk_bob"), now, now, lanes=1, items=1)
+    claimed = await still.lanes.claim(Claim(WorkerId("wrk_bob"), now, 1, 1), now)
     assert claimed.leases[0].gap == timedelta(seconds=30)
 
 
@@ -331,7 +331,7 @@ async def states(workshop: Workshop, *asked: NewJob) -> list[JobState]:
 async def left_in_line(workshop: Workshop) -> list[JobId]:
     """What the next worker gets at once."""
     now = workshop.clock.now()
-    claimed = await workshop.lanes.claim(WorkerId("wrk_next"), now + timedelta(hours=1), now, lanes=9, items=9)
+    claimed = await workshop.lanes.claim(Claim(WorkerId("wrk_next"), now + timedelta(hours=1), 9, 9), now)
     return [item.job for lease in claimed.leases for item in lease.items]
 
 

@@ -51,6 +51,10 @@ class Playing:
         assert work.item.kind == TEST
         return Done(JobState.FAILED, Result(f'"broken: {reason}"'.encode()))
 
+    def given_up(self, work: Work) -> Done:
+        assert work.item.kind == TEST
+        return Done(JobState.FAILED, Result(b'"given up"'))
+
 
 @dataclass(slots=True)
 class Gate:

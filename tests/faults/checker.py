@@ -15,6 +15,10 @@ from emissary.model import zstd
 __all__ = ["History", "Sighting", "breaches"]
 
 _FINAL = frozenset({"completed", "failed", "refused", "cancelled"})
+_RESULTS = """
+SELECT coalesce(jobs.id, 'number ' || results.job), count(*) FROM results
+LEFT JOIN jobs ON jobs.number = results.job GROUP BY results.job
+"""
 
 
 class Sighting(NamedTuple):
@@ -50,7 +54,7 @@ def breaches(history: History, database: Path, *, end: str = "completed") -> lis
 
 def _of_the_ledger(history: History, store: sqlite3.Connection, end: str) -> Iterator[str]:
     states: dict[str, str] = dict(store.execute("SELECT id, state FROM jobs"))
-    results: dict[str, int] = dict(store.execute("SELECT job, count(*) FROM results GROUP BY job"))
+    results: dict[str, int] = dict(store.execute(_RESULTS))
     if len(set(history.accepted)) != len(history.accepted):
         yield "an id was given to two jobs"
     for job in history.accepted:
@@ -69,7 +73,7 @@ def _of_the_ledger(history: History, store: sqlite3.Connection, end: str) -> Ite
 
 
 def _of_the_line(store: sqlite3.Connection) -> Iterator[str]:
-    for (job,) in store.execute("SELECT job FROM items"):
+    for (job,) in store.execute("SELECT coalesce(jobs.id, items.job) FROM items LEFT JOIN jobs ON number = items.job"):
         yield f"{job} still stands in line"
     for (lane,) in store.execute("SELECT key FROM lanes WHERE state NOT IN ('empty', 'waiting')"):
         yield f"the lane {lane} is ready although nothing stands in it"

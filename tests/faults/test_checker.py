@@ -10,12 +10,13 @@ import pytest
 from checker import History, breaches
 
 _TABLES = """
-CREATE TABLE jobs (id TEXT PRIMARY KEY, kind TEXT, state TEXT, "order" TEXT);
-CREATE TABLE results (job TEXT, body BLOB);
-CREATE TABLE items (job TEXT);
+CREATE TABLE jobs (number INTEGER PRIMARY KEY, id TEXT, kind TEXT, state TEXT, "order" TEXT);
+CREATE TABLE results (job INTEGER, body BLOB);
+CREATE TABLE items (job INTEGER);
 CREATE TABLE lanes (key TEXT, state TEXT);
-INSERT INTO jobs VALUES ('job_1', 'scrape.http', 'completed', '{"hook": {}}'), ('job_2', 'deliver', 'completed', '{}');
-INSERT INTO results (job) VALUES ('job_1'), ('job_2');
+INSERT INTO jobs (id, kind, state, "order")
+VALUES ('job_1', 'scrape.http', 'completed', '{"hook": {}}'), ('job_2', 'deliver', 'completed', '{}');
+INSERT INTO results (job) VALUES (1), (2);
 INSERT INTO lanes VALUES ('host:a', 'empty');
 """
 
@@ -42,18 +43,17 @@ def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "breach"),
     [
-        ("DELETE FROM jobs WHERE id = 'job_1'; DELETE FROM results WHERE job = 'job_1';", "not in the ledger"),
+        ("DELETE FROM jobs WHERE id = 'job_1'; DELETE FROM results WHERE job = 1;", "not in the ledger"),
         ("UPDATE jobs SET state = 'failed' WHERE id = 'job_1';", "is failed"),
         ("UPDATE jobs SET state = 'waiting' WHERE id = 'job_2';", "has not ended"),
-        ("INSERT INTO results (job) VALUES ('job_1');", "2 results"),
-        ("DELETE FROM results WHERE job = 'job_1';", "0 results"),
-        ("INSERT INTO results (job) VALUES ('job_3');", "result of job_3"),
-        ("INSERT INTO items VALUES ('job_1');", "still stands in line"),
+        ("INSERT INTO results (job) VALUES (1);", "2 results"),
+        ("DELETE FROM results WHERE job = 1;", "0 results"),
+        ("INSERT INTO results (job) VALUES (3);", "result of number 3"),
+        ("INSERT INTO items VALUES (1);", "job_1 still stands in line"),
         ("UPDATE lanes SET state = 'ready';", "is ready"),
-        ("DELETE FROM jobs WHERE kind = 'deliver'; DELETE FROM results WHERE job = 'job_2';", "0 events"),
+        ("DELETE FROM jobs WHERE kind = 'deliver'; DELETE FROM results WHERE job = 2;", "0 events"),
         (
-            "INSERT INTO jobs VALUES ('job_9', 'deliver', 'completed', '{}');"
-            "INSERT INTO results (job) VALUES ('job_9');",
+            "INSERT INTO jobs VALUES (9, 'job_9', 'deliver', 'completed', '{}'); INSERT INTO results (job) VALUES (9);",
             "2 ev",
         ),
     ],
@@ -96,6 +96,6 @@ def test_a_result_that_points_to_a_capture_that_is_not_there_is_told(
     body = {"document": {"url": url}, "receipt": {"capture": dict(zip(("segment", "offset"), place, strict=True))}}
     database = _store(tmp_path, "")
     with closing(sqlite3.connect(database)) as store, store:
-        store.execute("UPDATE results SET body = ? WHERE job = 'job_1'", [json.dumps(body).encode()])
+        store.execute("UPDATE results SET body = ? WHERE job = 1", [json.dumps(body).encode()])
     told = breaches(_history(("completed", "doc_1")), database)
     assert [("capture that is not there" in each) for each in told] == breached

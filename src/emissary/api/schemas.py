@@ -1,7 +1,5 @@
 """The shapes of requests and answers, in the API's own names."""
 
-import base64
-import binascii
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -11,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from emissary.engine.delivery import Hook
+from emissary.engine.delivery import Hook, is_secret
 from emissary.model.jobs import Priority
 from emissary.model.pages import Format
 from emissary.products.scrape import ScrapeOrder
@@ -21,7 +19,6 @@ __all__ = ["JobAnswer", "ScrapeAnswer", "ScrapeRequest", "WaitingAnswer"]
 
 _ASYNC_ATTEMPTS = 3
 _ASYNC_PATIENCE_MS = 24 * 3600 * 1000
-_LEAST_SECRET, _MOST_SECRET = 24, 64
 _DEEPEST = 20
 _URI: dict[str, Any] = {"format": "uri"}
 
@@ -39,12 +36,7 @@ def _only_a_number(value: object) -> object:
 
 def _only_a_secret(value: str) -> str:
     """What cannot be signed with is refused now, and not when the event is due."""
-    try:
-        spelled = value.removeprefix("whsec_").rstrip("=")
-        secret = base64.b64decode(spelled + "=" * (-len(spelled) % 4), validate=True)
-    except binascii.Error:
-        secret = b""
-    if not _LEAST_SECRET <= len(secret) <= _MOST_SECRET:
+    if not is_secret(value):
         raise PydanticCustomError("secret", "Input should be `whsec_` and the base64 of 24 to 64 bytes")
     return value
 

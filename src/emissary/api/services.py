@@ -9,6 +9,7 @@ from emissary.engine.jobs import Jobs
 from emissary.ports.clock import Clock
 from emissary.ports.records import Accounts
 from emissary.products.scrape import Scrapes
+from emissary.products.scrape.batches import ScrapeBatches
 from emissary.reading.credentials import Credentials
 from emissary.reading.owners import OwnersBook
 from emissary.telemetry.metrics import Metrics
@@ -31,6 +32,7 @@ class Services:
 
     version: str
     scrapes: Scrapes
+    batches: ScrapeBatches
     jobs: Jobs
     accounts: Accounts
     metrics: Metrics

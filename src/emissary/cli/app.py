@@ -5,7 +5,7 @@ import sys
 import typer
 
 from emissary import __version__
-from emissary.cli import captures, demo, doctor, identity, owner, scrape, up
+from emissary.cli import captures, demo, doctor, identity, owner, scrape, up, work
 from emissary.cli.output import Exit, complain
 from emissary.model.errors import BadRequest, EmissaryError, SettingsError
 
@@ -20,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("up")(up.up)
+app.command("work")(work.work)
 app.command("scrape")(scrape.scrape)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)

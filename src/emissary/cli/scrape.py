@@ -17,7 +17,7 @@ from emissary.model.errors import BadRequest
 from emissary.model.jobs import FINAL_STATES, JobState, Priority
 from emissary.model.pages import Format, Outcome
 from emissary.products.scrape import ScrapeOrder
-from emissary.products.scrape.order import check_order
+from emissary.products.scrape.order import check_options
 from emissary.products.scrape.scrapes import Shown
 from emissary.reading.urls import parse
 from emissary.settings import Settings
@@ -46,7 +46,7 @@ def scrape(
     settings = settle_in(worker_lanes=1)
     configure_logs(settings.log, "error")
     order = _order(url, _formats(format, fields), fields, full_page=full_page, timeout=timeout)
-    check_order(order)
+    check_options(order)
     with err.status(f"reading {url} …"):
         shown = uvloop.run(_scrape(settings, order))
     raise typer.Exit(_answer(shown, order, output, as_json=json))

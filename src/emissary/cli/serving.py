@@ -42,6 +42,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         await app.upkeep.learn()
         upkeep = group.create_task(app.upkeep.run())
         group.create_task(app.worker.run())
+        group.create_task(app.coordinator.run())
         serving = group.create_task(server.serve([listener]))
         while not server.started and not serving.done():
             await app.services.clock.sleep(0.005)
@@ -50,6 +51,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         await stop.wait()
         server.should_exit = True
         app.worker.stop()
+        app.coordinator.stop()
         upkeep.cancel()
 
 

@@ -1,5 +1,7 @@
 """Station 7 of 7: tells. The outbox is a lane: an event is put there by the transaction that settles its job."""
 
+import base64
+import binascii
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +17,13 @@ from emissary.model.pages import Code, Outcome, Reply, Unreachable, WebUrl
 from emissary.ports.clock import Clock
 from emissary.ports.web import Ask, Web
 
-__all__ = ["DELIVER", "DeliveryHandler", "Hook", "delivery_of"]
+__all__ = ["DELIVER", "DeliveryHandler", "Hook", "delivery_of", "is_secret"]
 
 DELIVER = Kind("deliver")
 _ATTEMPTS = 8
 _TIMEOUT = 20.0
 _ANSWER_BYTES = 64 * 1024
+_LEAST_SECRET, _MOST_SECRET = 24, 64
 
 _encode = msgspec.json.Encoder().encode
 
@@ -48,6 +51,16 @@ def delivery_of(
     return NewJob(job, account, DELIVER, hook_lane(hook.url.authority), _encode(_Event(hook, payload)))
 
 
+def is_secret(text: str) -> bool:
+    """Whether events can be signed with it: `whsec_` and the base64 of 24 to 64 bytes."""
+    try:
+        spelled = text.removeprefix("whsec_").rstrip("=")
+        secret = base64.b64decode(spelled + "=" * (-len(spelled) % 4), validate=True)
+    except binascii.Error:
+        return False
+    return _LEAST_SECRET <= len(secret) <= _MOST_SECRET
+
+
 class DeliveryHandler:
     """Sends signed events. The id stays the same over all tries, so that a receiver can tell a repeat."""
 
@@ -71,6 +84,10 @@ class DeliveryHandler:
 
     def broken(self, work: Work, reason: str) -> Done:
         return Done(JobState.FAILED, _result(Outcome("invalid", Code.INTERNAL, detail=f"{work.item.job}: {reason}")))
+
+    def given_up(self, work: Work) -> Done:
+        detail = f"the receiver could not be reached for long, and {work.item.job} was not sent"
+        return Done(JobState.FAILED, _result(Outcome("unreachable", Code.CONNECT, detail=detail)))
 
     def _signed(self, job: JobId, event: _Event) -> dict[str, str]:
         now = self._clock.now()

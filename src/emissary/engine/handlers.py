@@ -44,6 +44,8 @@ class Done:
     result: Result
     advice: LaneAdvice = NO_ADVICE
     follow_ups: tuple[NewJob, ...] = ()
+    credits: int = 0
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +75,8 @@ class Handler(Protocol):
 
     def broken(self, work: Work, reason: str) -> Done:
         """What is written when handling itself failed."""
+        ...
+
+    def given_up(self, work: Work) -> Done:
+        """What is written when nobody was there for so long that this item is not even tried."""
         ...

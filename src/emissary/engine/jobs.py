@@ -39,13 +39,14 @@ class Jobs:
         self._clock = clock
         self._metrics = metrics
 
-    async def accept(self, jobs: Sequence[NewJob]) -> None:
-        """Accept all of the jobs, or none."""
-        await self._lanes.submit(jobs, self._clock.now())
-        for kind, count in Counter(job.kind for job in jobs).items():
+    async def accept(self, jobs: Sequence[NewJob]) -> frozenset[JobId]:
+        """Accept all of the jobs, or none; those that their batch has seen before are left out of what is returned."""
+        accepted = await self._lanes.submit(jobs, self._clock.now())
+        for kind, count in Counter(job.kind for job in jobs if job.id in accepted).items():
             self._metrics.accepted.labels(kind).inc(count)
-        for job in jobs:
-            self._bus.say(LANES_TOPIC, job.lane)
+        for lane in {job.lane for job in jobs if job.id in accepted}:
+            self._bus.say(LANES_TOPIC, lane)
+        return accepted
 
     async def accept_and_wait(self, job: NewJob, patience: timedelta) -> Job:
         """Accept the job and wait for its end; after so long, return it as it is."""

@@ -3,8 +3,9 @@
 import asyncio
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -13,7 +14,7 @@ from emissary.engine.pace import LanePace
 from emissary.engine.results import Settler, pack
 from emissary.model.errors import StoreUnavailable
 from emissary.model.jobs import JobState, Kind
-from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement
+from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement, Trial, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
@@ -22,6 +23,7 @@ __all__ = ["LaneRun", "Tools"]
 
 _STORE_REST = timedelta(seconds=10)
 _STRANGER_REST = timedelta(minutes=1)
+_GIVEN_UP_AT_ONCE = 500
 
 
 class _Again:
@@ -44,6 +46,7 @@ class Tools:
     metrics: Metrics
     items_per_take: int
     jitter: Callable[[], float] = lambda: 0.0  # which part of its gap a turn waits beyond it
+    suspects: asyncio.Lock = field(default_factory=asyncio.Lock)  # what may kill a worker is handled one at a time
 
 
 class LaneRun:
@@ -53,6 +56,7 @@ class LaneRun:
         self.grip = lease.grip
         self._tools = tools
         self._items = list(lease.items)
+        self._mine = {item.job for item in lease.items}  # in hand, or settled and not yet written
         self._may_have_more = len(lease.items) >= tools.items_per_take
         self._has_news = False
         self._in_line = asyncio.Lock()
@@ -60,9 +64,9 @@ class LaneRun:
         self._news_is_coming = False
         self._stopping = False
         self._lost = False
-        self._concurrency = default.concurrency
         self._asked_gap = lease.gap
         self._pace = LanePace(default, lease, tools.clock, tools.jitter)
+        self._concurrency = 1 if self._pace.is_probing else default.concurrency
         self._servers: list[asyncio.Task[None]] = []
 
     def look_again(self) -> None:
@@ -89,18 +93,47 @@ class LaneRun:
         finally:
             if not self._lost:
                 rest_until, reason = self._pace.rest()
-                release = Release(self.grip, rest_until, reason, self._asked_gap, self._pace.stretch)
-                self._tools.settler.release(release)
+                self._tools.settler.release(
+                    Release(self.grip, rest_until, reason, self._asked_gap, self._pace.stretch, self._pace.strikes)
+                )
 
     async def _serve(self) -> None:
         while (item := await self._next()) is not None:
-            work = Work(item, self.grip.lane, self._tools.clock.now())
-            verdict = await self._handle(work)
-            if isinstance(verdict, _Again):
-                self._tools.settler.settle(self._later(work, self._tools.clock.now() + _STORE_REST, work.item.failures))
-                continue
-            self._heed(verdict.advice)
-            self._tools.settler.settle(await self._settlement(work, verdict))
+            if item.deaths:
+                async with self._tools.suspects:
+                    await self._tools.settler.try_out(Trial(self.grip, item.job))
+                    await self._do(item)
+            else:
+                await self._do(item)
+
+    async def _do(self, item: Item) -> None:
+        work = Work(item, self.grip.lane, self._tools.clock.now())
+        verdict = await self._handle(work)
+        if isinstance(verdict, _Again):
+            self._settle(self._later(work, self._tools.clock.now() + _STORE_REST, item.failures))
+            return
+        self._heed(verdict.advice)
+        self._settle(await self._settlement(work, verdict))
+        if self._pace.is_given_up and verdict.advice.found is False:
+            await self._give_up()
+
+    def _settle(self, settlement: Settlement) -> None:
+        self._tools.settler.settle(settlement, partial(self._mine.discard, settlement.job))
+
+    async def _give_up(self) -> None:
+        """Nobody has been there for long: what stands in line ends as well, without being tried one by one."""
+        while items := self._items or list(await self._more(_GIVEN_UP_AT_ONCE) or ()):
+            self._items = []
+            for item in items:
+                work = Work(item, self.grip.lane, self._tools.clock.now())
+                handler = self._tools.handlers.get(item.kind)
+                if handler is not None:
+                    self._settle(await self._settlement(work, handler.given_up(work)))
+
+    async def _more(self, count: int) -> Sequence[Item] | None:
+        found = await self._tools.settler.more(Wish(self.grip, count, frozenset(self._mine)))
+        self._mine.update(item.job for item in found or ())
+        return found
 
     async def _next(self) -> Item | None:
         """The first item in line; whatever came while the lane was held takes its own place among them."""
@@ -122,7 +155,7 @@ class LaneRun:
     def _ask_for_more(self) -> None:
         self._news_is_coming = self._has_news
         self._may_have_more = self._has_news = False
-        self._coming = self._tools.settler.more(self.grip, self._tools.items_per_take)
+        self._coming = self._tools.settler.more(Wish(self.grip, self._tools.items_per_take, frozenset(self._mine)))
         self._coming.add_done_callback(self._take_in)
 
     def _take_in(self, came: asyncio.Future[tuple[Item, ...] | None]) -> None:
@@ -131,6 +164,7 @@ class LaneRun:
         if found is None:
             self.lose()
             return
+        self._mine.update(item.job for item in found)
         if len(found) >= self._tools.items_per_take:
             self._may_have_more = True
         self._line_up(found)
@@ -166,14 +200,23 @@ class LaneRun:
     async def _settlement(self, work: Work, verdict: Verdict) -> Settlement:
         item, started = work.item, work.started_at
         match verdict:
-            case Done(state, result, _, follow_ups):
+            case Done(state, result, _, follow_ups, credits, cached):
                 try:
                     stored = await pack(item.job, result, self._tools.blobs)
                 except StoreUnavailable as error:
                     log.warning("result not stored, the job will be done again", job=item.job, reason=error.detail)
                     return self._later(work, self._tools.clock.now() + _STORE_REST, item.failures)
                 return Settlement(
-                    self.grip, item.job, item.rank, started, state, stored, None, item.failures, follow_ups=follow_ups
+                    self.grip,
+                    item.job,
+                    item.rank,
+                    started,
+                    state,
+                    stored,
+                    failures=item.failures,
+                    follow_ups=follow_ups,
+                    credits=credits,
+                    cached=cached,
                 )
             case Retry(at):
                 return self._later(work, at, item.failures + 1)

@@ -13,6 +13,9 @@ _RISING, _HEAVY, _EASING = 1.5, 2.0, 0.9
 _MOST_STRETCH = 64.0
 _LONG_WAIT = 2.0  # seconds: less is not worth giving a lane back and claiming it anew
 _STRAINED_GAP = 0.5  # seconds: what a stretch is a multiple of where no gap was asked for
+_BREAKER_STRIKES = 5  # so often in a row must nobody be there before the lane is left alone for a while
+_BREAKER_REST, _BREAKER_LONGEST = timedelta(seconds=30), timedelta(minutes=5)
+_GIVEN_UP_STRIKES = 9  # by then it has been left alone, and looked for in vain, for some eight minutes
 
 
 class LanePace:
@@ -22,6 +25,7 @@ class LanePace:
         self._least_gap = pace.gap
         self._asked_gap = max(pace.gap, lease.gap or timedelta())
         self.stretch = lease.stretch
+        self.strikes = lease.strikes
         self._gap = self._stretched()
         self._clock = clock
         self._jitter = jitter
@@ -53,8 +57,32 @@ class LanePace:
             case None:
                 pass
         self._gap = self._stretched()
-        if advice.rest_until is not None and (self._rest_until is None or advice.rest_until > self._rest_until):
-            self._rest_until, self._reason = advice.rest_until, advice.reason
+        if advice.rest_until is not None:
+            self._rest(advice.rest_until, advice.reason)
+        if advice.found is not None:
+            self._count(found=advice.found)
+
+    def _count(self, *, found: bool) -> None:
+        """The breaker: where nobody is, again and again, we look less and less often."""
+        self.strikes = 0 if found else self.strikes + 1
+        if self.strikes >= _BREAKER_STRIKES:
+            doublings = min(self.strikes - _BREAKER_STRIKES, 10)
+            rest = min(_BREAKER_REST * (1 << doublings), _BREAKER_LONGEST)
+            self._rest(self._clock.now() + rest, Reason.BREAKER)
+
+    def _rest(self, until: datetime, reason: Reason) -> None:
+        if self._rest_until is None or until > self._rest_until:
+            self._rest_until, self._reason = until, reason
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether nobody was there for so long that one visit at a time is enough to see whether somebody is."""
+        return self.strikes >= _BREAKER_STRIKES
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nobody was there for so long that what stands in line need not be tried one by one."""
+        return self.strikes >= _GIVEN_UP_STRIKES
 
     def give_up_waiting(self) -> None:
         """End those who only wait for their turn: what they would have done goes back into line."""

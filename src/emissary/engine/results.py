@@ -12,7 +12,7 @@ from emissary.model import zstd
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId
 from emissary.model.jobs import Job, StoredResult
-from emissary.model.lanes import Grip, Item, Release, Report, Settlement
+from emissary.model.lanes import Item, Release, Report, Settlement, Trial, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.clock import Clock
@@ -60,10 +60,30 @@ async def unpack(job: Job, blobs: Blobs) -> bytes | None:
 
 
 @dataclass(slots=True)
-class _Wish:
-    grip: Grip
-    count: int
+class _Asked:
+    wish: Wish
     future: asyncio.Future[tuple[Item, ...] | None] = field(default_factory=asyncio.Future)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What is to be written at the next moment, and who wants to know when it is."""
+
+    settlements: list[Settlement] = field(default_factory=list)
+    releases: list[Release] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    when_written: list[Callable[[], None]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.settlements or self.releases or self.trials)
+
+    def before(self, later: "_Told") -> "_Told":
+        return _Told(
+            self.settlements + later.settlements,
+            self.releases + later.releases,
+            self.trials + later.trials,
+            self.when_written + later.when_written,
+        )
 
 
 async def _nothing_else() -> None:
@@ -91,28 +111,37 @@ class Settler:
         self._clock = clock
         self._metrics = metrics
         self._beforehand = beforehand
-        self._settlements: list[Settlement] = []
-        self._releases: list[Release] = []
-        self._wishes: list[_Wish] = []
+        self._told = _Told()
+        self._asked: list[_Asked] = []
         self._bell = asyncio.Event()
         self._breath: asyncio.Future[None] | None = None
         self._closing = False
 
-    def settle(self, settlement: Settlement) -> None:
-        self._settlements.append(settlement)
+    def settle(self, settlement: Settlement, when_written: Callable[[], None] | None = None) -> None:
+        self._told.settlements.append(settlement)
+        if when_written is not None:
+            self._told.when_written.append(when_written)
         self._bell.set()
 
     def release(self, release: Release) -> None:
         """Give the lane back, after all that was settled before."""
-        self._releases.append(release)
+        self._told.releases.append(release)
         self._bell.set()
 
-    def more(self, grip: Grip, count: int) -> asyncio.Future[tuple[Item, ...] | None]:
-        """Further items of the lane, when they come; None if it is in other hands by now."""
-        wish = _Wish(grip, count)
-        self._wishes.append(wish)
+    async def try_out(self, trial: Trial) -> None:
+        """Have it written that this item is about to be handled; should the worker die now, it is known what of."""
+        written = asyncio.Event()
+        self._told.trials.append(trial)
+        self._told.when_written.append(written.set)
         self._bell.set()
-        return wish.future
+        await written.wait()
+
+    def more(self, wish: Wish) -> asyncio.Future[tuple[Item, ...] | None]:
+        """Further items of the lane, when they come; None if it is in other hands by now."""
+        asked = _Asked(wish)
+        self._asked.append(asked)
+        self._bell.set()
+        return asked.future
 
     def close(self) -> None:
         """End `run` as soon as everything is written."""
@@ -122,42 +151,45 @@ class Settler:
             self._breath.cancel()
 
     async def run(self) -> None:
-        while not (self._closing and not self._settlements and not self._releases):
+        while not (self._closing and not self._told):
             await self._bell.wait()
             self._bell.clear()
-            report, wishes = Report(tuple(self._settlements), tuple(self._releases)), self._wishes
-            self._settlements, self._releases, self._wishes = [], [], []
-            if not await self._tell_all(report, wishes):
+            told, asked = self._told, self._asked
+            self._told, self._asked = _Told(), []
+            if not await self._tell_all(told, asked):
                 await self._clock.sleep(_RETRY_SECONDS)
                 self._bell.set()
-            elif len(report.settlements) >= _BUSY and not self._closing:
+            elif len(told.settlements) >= _BUSY and not self._closing:
                 await self._gather_more()
 
-    async def _tell_all(self, report: Report, wishes: list[_Wish]) -> bool:
+    async def _tell_all(self, told: _Told, asked: list[_Asked]) -> bool:
         """Whether everything was written and taken; what was not is told or asked for again."""
-        if report.settlements:
+        if told.settlements:
             try:
                 await self._beforehand()
             except StoreUnavailable as error:
-                self._put_back(report, error)
-                self._wishes[:0] = wishes  # what could not be settled either is not begun
+                self._put_back(told, error)
+                self._asked[:0] = asked  # what could not be settled either is not begun
                 return False
-        # Begun together, they are committed together.
-        return all(await asyncio.gather(self._write(report), self._grant(wishes)))
+        # Begun together, they are committed together where the store can.
+        return all(await asyncio.gather(self._write(told), self._grant(asked)))
 
     async def _gather_more(self) -> None:
         """A commit costs about as much for one settlement as for ten. Whoever is alone is never kept waiting."""
         self._breath = asyncio.ensure_future(self._clock.sleep(_BREATH_SECONDS))
         await asyncio.wait([self._breath])
 
-    async def _write(self, report: Report) -> bool:
-        if not report.settlements and not report.releases:
+    async def _write(self, told: _Told) -> bool:
+        if not told:
             return True
+        report = Report(tuple(told.settlements), tuple(told.releases), tuple(told.trials))
         try:
             written = await self._lanes.settle(report, self._clock.now())
         except StoreUnavailable as error:
-            self._put_back(report, error)
+            self._put_back(told, error)
             return False
+        for tell in told.when_written:
+            tell()
         self._metrics.settle_batch.observe(len(report.settlements))
         for release in report.releases:
             self._bus.say("lanes", release.grip.lane)  # whoever looks now finds what is still in it
@@ -172,12 +204,12 @@ class Settler:
             self._metrics.settled.labels(state.value).inc(count)
         return True
 
-    def _put_back(self, report: Report, error: StoreUnavailable) -> None:
+    def _put_back(self, told: _Told, error: StoreUnavailable) -> None:
         """Nothing of it was written, so nothing is lost: it is told again until the store takes it, or until the leases
         have run out and the fence makes it void.
         """
         log.warning("report not written, will be told again", reason=error.detail)
-        self._settlements[:0], self._releases[:0] = report.settlements, report.releases
+        self._told = told.before(self._told)
 
     def _tell(self, settlement: Settlement) -> None:
         self._bus.say(JOB_TOPIC + settlement.job, settlement.state)
@@ -186,18 +218,17 @@ class Settler:
         for follow_up in settlement.follow_ups:
             self._bus.say("lanes", follow_up.lane)
 
-    async def _grant(self, wishes: list[_Wish]) -> bool:
-        if not wishes:
+    async def _grant(self, asked: list[_Asked]) -> bool:
+        if not asked:
             return True
         try:
-            most = max(wish.count for wish in wishes)
-            taken = await self._lanes.take([wish.grip for wish in wishes], most, self._clock.now())
+            taken = await self._lanes.take([each.wish for each in asked], self._clock.now())
         except StoreUnavailable as error:
             log.warning("no further items could be taken, will be asked again", reason=error.detail)
-            self._wishes[:0] = wishes
+            self._asked[:0] = asked
             return False
-        for wish in wishes:
-            if not wish.future.done():
-                lost = wish.grip.lane in taken.lost
-                wish.future.set_result(None if lost else taken.items.get(wish.grip.lane, ()))
+        for each in asked:
+            if not each.future.done():
+                lane = each.wish.grip.lane
+                each.future.set_result(None if lane in taken.lost else taken.items.get(lane, ()))
         return True

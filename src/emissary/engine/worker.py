@@ -11,7 +11,7 @@ import structlog
 from emissary.engine.lane_run import LaneRun, Tools
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import WorkerId
-from emissary.model.lanes import LaneKey, Lease, Pace
+from emissary.model.lanes import Claim, LaneKey, Lease, Pace
 from emissary.ports.bus import Bus, Ears
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import WorkerRecords
@@ -30,9 +30,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """How much one worker takes on."""
+    """How much one worker takes on. The urgent lanes come on top: somebody waits for what is in them."""
 
     lanes: int = 100
+    urgent_lanes: int = 10
+    all_lanes: int | None = None  # what all workers together may hold
+    memory: int | None = None  # bytes above which nothing more is taken on
     lease: timedelta = timedelta(minutes=5)
     poll: timedelta = timedelta(seconds=1)
     grace: timedelta = timedelta(minutes=2)
@@ -61,7 +64,16 @@ class Worker:
     so the old holder must have stopped before a new one may begin.
     """
 
-    def __init__(self, identity: WorkerId, ground: Ground, tools: Tools, *, pace: PaceOf, limits: WorkerLimits) -> None:
+    def __init__(
+        self,
+        identity: WorkerId,
+        ground: Ground,
+        tools: Tools,
+        *,
+        pace: PaceOf,
+        limits: WorkerLimits,
+        memory: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.id = identity
         self._lanes = ground.lanes
         self._bus = ground.bus
@@ -70,6 +82,7 @@ class Worker:
         self._clock = tools.clock
         self._pace_of = pace
         self._limits = limits
+        self._memory = memory
         self._held: dict[LaneKey, _Held] = {}
         self._bell = asyncio.Event()
         self._stopping = False
@@ -113,7 +126,7 @@ class Worker:
             log.warning("nobody could be told that this worker goes", reason=error.detail)
 
     async def _recover(self) -> None:
-        """Take back the lanes of workers that died. When they last used them is unknown, so the lanes rest first."""
+        """Take back the lanes of workers that died: at start, since the leader's own look may come later."""
         dead = await self._workers.dead()
         if dead:
             count = await self._lanes.forsake(dead, self._clock.now(), self._pace_of(LaneKey("host:")).gap)
@@ -124,27 +137,39 @@ class Worker:
         while not self._stopping:
             self._bell.clear()
             patience = self._limits.poll.total_seconds()
-            free = self._limits.lanes - len(self._held)
-            if free > 0:
-                try:
-                    patience = await self._claim(free, group)
-                except StoreUnavailable as error:
-                    log.warning("no lanes could be claimed", reason=error.detail)
+            try:
+                patience = await self._claim(group)
+            except StoreUnavailable as error:
+                log.warning("no lanes could be claimed", reason=error.detail)
             if patience > 0 and not self._stopping:
                 await self._wait(patience)
 
-    async def _claim(self, free: int, group: asyncio.TaskGroup) -> float:
+    async def _claim(self, group: asyncio.TaskGroup) -> float:
         """Lease what is ready; returns how long to wait for more."""
-        now, began = self._clock.now(), self._clock.monotonic()
-        claimed = await self._lanes.claim(
-            self.id, now + self._limits.lease, now, lanes=free, items=self._tools.items_per_take
-        )
+        asked = self._wanted()
+        if asked is None:
+            return self._limits.poll.total_seconds()
+        began = self._clock.monotonic()
+        claimed = await self._lanes.claim(asked, self._clock.now())
         for lease in claimed.leases:
             self._hold(lease, began, group)
-        if len(claimed.leases) == free or claimed.next_ready_at is None:
+        if asked.urgent or len(claimed.leases) == asked.lanes or claimed.next_ready_at is None:
             return self._limits.poll.total_seconds()
         until_next = (claimed.next_ready_at - self._clock.now()).total_seconds()
         return min(max(until_next, 0.001), self._limits.poll.total_seconds())
+
+    def _wanted(self) -> Claim | None:
+        """As many lanes as there are hands free; with all hands full, still a few for those who wait for an answer."""
+        free = self._limits.lanes - len(self._held)
+        urgent = free <= 0
+        lanes = free + self._limits.urgent_lanes if urgent else free
+        if lanes <= 0 or self._is_full():
+            return None
+        until = self._clock.now() + self._limits.lease
+        return Claim(self.id, until, lanes, self._tools.items_per_take, urgent, self._limits.all_lanes)
+
+    def _is_full(self) -> bool:
+        return self._limits.memory is not None and self._memory() > self._limits.memory
 
     def _hold(self, lease: Lease, began: float, group: asyncio.TaskGroup) -> None:
         if (outlived := self._held.get(lease.grip.lane)) is not None:
@@ -188,10 +213,6 @@ class Worker:
             await self._clock.sleep(self._limits.lease.total_seconds() / 10)
             if self._held:
                 await self._renew()
-            try:
-                await self._recover()
-            except StoreUnavailable as error:
-                log.warning("dead workers could not be looked for", reason=error.detail)
 
     async def _renew(self) -> None:
         held, began = list(self._held.values()), self._clock.monotonic()

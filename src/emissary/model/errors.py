@@ -7,6 +7,7 @@ EmissaryError
 ├── NotFound              there is no such thing, or it is somebody else's
 ├── SettingsError         a setting that cannot work, found at start
 ├── LeaseLost             another worker holds the lane now: stop, write nothing
+├── TermOver              another process leads now: stop, write nothing
 ├── SealBroken            a secret at rest that cannot be opened: changed, moved, or under another key
 ├── StoreUnavailable      the database or the object store did not take it
 ├── ExtractionUnavailable no process could be started to read a page in
@@ -31,6 +32,7 @@ __all__ = [
     "SealBroken",
     "SettingsError",
     "StoreUnavailable",
+    "TermOver",
 ]
 
 
@@ -108,6 +110,10 @@ class SettingsError(EmissaryError):
 
 class LeaseLost(EmissaryError):
     """The lane is in other hands now. Whoever sees this stops and writes nothing."""
+
+
+class TermOver(EmissaryError):
+    """Another leads by now. Whoever sees this stops leading and writes nothing."""
 
 
 class SealBroken(EmissaryError):

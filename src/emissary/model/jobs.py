@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
-from emissary.model.ids import AccountId, JobId
+from emissary.model.ids import AccountId, BatchId, JobId
 
 __all__ = ["FINAL_STATES", "Job", "JobState", "Kind", "NewJob", "Priority", "StoredResult"]
 
@@ -48,6 +48,8 @@ class NewJob:
     order: bytes
     priority: Priority = Priority.NORMAL
     not_before: datetime | None = None
+    batch: BatchId | None = None
+    mark: bytes | None = None  # 16 bytes of what it reads: a batch accepts one job for each mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,5 @@ class Job:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     result: StoredResult | None = None
+    batch: BatchId | None = None
+    position: int = 0

@@ -7,11 +7,12 @@ from typing import NewType
 
 import msgspec
 
-from emissary.model.ids import AccountId, JobId
-from emissary.model.jobs import JobState, Kind, NewJob, Priority, StoredResult
+from emissary.model.ids import AccountId, BatchId, JobId, WorkerId
+from emissary.model.jobs import JobState, Kind, NewJob, StoredResult
 
 __all__ = [
     "NO_ADVICE",
+    "Claim",
     "Claimed",
     "Grip",
     "Item",
@@ -26,10 +27,11 @@ __all__ = [
     "Settlement",
     "Strain",
     "Taken",
+    "Trial",
     "WhyWaiting",
+    "Wish",
     "hook_lane",
     "host_lane",
-    "rank_of",
 ]
 
 LaneKey = NewType("LaneKey", str)
@@ -51,6 +53,7 @@ class Reason(StrEnum):
     GAP = "gap"
     RETRY_AFTER = "retry_after"
     BACK_OFF = "back_off"
+    BREAKER = "breaker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Item:
     failures: int
     created_at: datetime
     trail: bytes | None = None  # what earlier lanes of the same job learned, such as redirects
+    batch: BatchId | None = None
+    deaths: int = 0  # how many workers died with it in their hands
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,32 @@ class Lease:
     items: tuple[Item, ...]
     gap: timedelta | None = None  # what the thing behind the lane asked for, where it did
     stretch: float = 1.0  # by how much the gap is widened because it seemed strained
+    strikes: int = 0  # how many uses in a row found nothing there
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a worker asks for: so many lanes until then, with so many items of each.
+
+    An urgent claim gets only lanes in which somebody waits for an answer: a worker whose hands are full keeps a few
+    places for those. `most_held` bounds what all workers together may hold.
+    """
+
+    worker: WorkerId
+    until: datetime
+    lanes: int
+    items: int
+    urgent: bool = False
+    most_held: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Further items of a held lane: so many, beyond those that its holder has."""
+
+    grip: Grip
+    items: int
+    in_hand: frozenset[JobId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +148,7 @@ class LaneAdvice:
     rest_until: datetime | None = None
     reason: Reason = Reason.GAP
     strain: Strain | None = None  # None where nothing was asked of it
+    found: bool | None = None  # whether there was anybody there; None where nobody looked
 
 
 NO_ADVICE = LaneAdvice()
@@ -136,6 +168,8 @@ class Settlement(msgspec.Struct, frozen=True):  # one for every item: a dataclas
     onward: LaneKey | None = None
     trail: bytes | None = None
     follow_ups: tuple[NewJob, ...] = ()
+    credits: int = 0
+    cached: bool = False  # it ended well without asking anybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +181,15 @@ class Release:
     reason: Reason
     gap: timedelta | None = None
     stretch: float = 1.0
+    strikes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An item that may have killed a worker is about to be handled: should this one die as well, it is to blame."""
+
+    grip: Grip
+    job: JobId
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +198,7 @@ class Report:
 
     settlements: tuple[Settlement, ...] = ()
     releases: tuple[Release, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +217,6 @@ class WhyWaiting:
     reason: str
     until: datetime | None
     ahead: int
-
-
-_HEAD_START = {
-    Priority.HIGH: timedelta(hours=2),
-    Priority.INTERACTIVE: timedelta(hours=1),
-    Priority.NORMAL: timedelta(),
-    Priority.LOW: timedelta(hours=-1),
-}
-
-
-def rank_of(priority: Priority, now: datetime) -> int:
-    """The place in line, smaller first: milliseconds of arrival, less the head start of the priority."""
-    return int((now - _HEAD_START[priority]).timestamp() * 1000)
 
 
 def host_lane(authority: str) -> LaneKey:

@@ -93,8 +93,10 @@ class Code(StrEnum):
     EXTRACTION_FAILED = "extraction_failed"
     # we did not go there
     GUARD = "guard"
+    LIMIT = "limit"
     # it went wrong on our side
     INTERNAL = "internal"
+    POISON = "poison"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import NewJob
-from emissary.model.lanes import Claimed, Grip, LaneKey, Report, Taken
+from emissary.model.lanes import Claim, Claimed, Grip, LaneKey, Report, Taken, Wish
 
 __all__ = ["Lanes"]
 
@@ -16,18 +16,26 @@ class Lanes(Protocol):
 
     A lane is in one holder's hands at a time. Every lease grows the lane's fence, and whatever is told under an older
     fence is not written. A call that returned has been written durably.
+
+    Lanes are handed out in the order of `model.fairness`. The first item of a lane brings further ones along, as long
+    as no other flow of work stands before them in line: an item beyond the first is of the flow at the very front of
+    all ready lanes, or within a window of that front. An account has at most as many lanes in hand as its limit.
+    Nothing of a paused or cancelled batch is handed out.
     """
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> None:
-        """Accept jobs and put each into its lane, all of them or none."""
+    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
+        """Accept jobs and put each into its lane, all of them or none; returns those accepted.
+
+        Not among them: jobs whose mark their batch has seen already, and those of a batch that has ended.
+        """
         ...
 
-    async def claim(self, worker: WorkerId, until: datetime, now: datetime, *, lanes: int, items: int) -> Claimed:
-        """Lease up to `lanes` ready lanes until then, first in rank first, with up to `items` items of each."""
+    async def claim(self, claim: Claim, now: datetime) -> Claimed:
+        """Lease ready lanes, first in rank first, with the first items of each."""
         ...
 
-    async def take(self, grips: Sequence[Grip], items: int, now: datetime) -> Taken:
-        """Further items, at most `items` of each, of lanes that are held; none is handed out twice under one fence."""
+    async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:
+        """Further items of lanes that are held, first in rank first."""
         ...
 
     async def renew(self, grips: Sequence[Grip], until: datetime) -> frozenset[LaneKey]:
@@ -38,18 +46,20 @@ class Lanes(Protocol):
         """Write what became of items, then give lanes back, in one transaction.
 
         Returns the jobs whose settlement was written. Not among them: those whose lane has passed into other hands,
-        and those that were cancelled meanwhile.
+        and those that were cancelled meanwhile, alone or with their batch.
         """
         ...
 
     async def wake(self, now: datetime) -> int:
-        """Waiting lanes whose time has come become ready: rested ones, and those of dead workers alike."""
+        """Waiting lanes whose time has come become ready: rested ones, and those whose lease ran out alike."""
         ...
 
     async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
         """Give back every lane of workers that are known to be dead; returns how many.
 
-        When they last used them is unknown, so each lane rests for this gap, or for its own if that is longer.
+        When they last used them is unknown, so each lane rests for this gap, or for its own if that is longer. The
+        first item of each of those lanes may be what killed them: its `deaths` grow by one. From the second death on
+        only items on trial are blamed, and one that has killed three ends as failed, with the outcome `poison`.
         """
         ...
 

@@ -26,6 +26,10 @@ class Wishes:
     def noarchive(self) -> bool:
         return self.directives is not None and self.directives.noarchive
 
+    @property
+    def nofollow(self) -> bool:
+        return self.directives is not None and self.directives.nofollow
+
 
 _NONE = Wishes()
 

@@ -25,6 +25,18 @@ class Metrics:
         self.lanes_held = self._gauge("lanes_held", "Lanes this process holds now.")
         self.open_jobs = self._gauge("jobs_open", "Jobs that have not ended.")
         self.settle_batch = self._histogram("settle_batch_size", "Settlements written in one transaction.", _BATCHES)
+        # the coordinator
+        self.leads = self._gauge("leads", "Whether this process leads.")
+        self.terms = self._counter("terms_led", "Terms in which this process led.")
+        self.duties_failed = self._counter("duties_failed", "Duties that failed and were tried again.", "duty")
+        self.workers_dead = self._counter("workers_dead", "Workers found dead with lanes in hand.")
+        self.fired = self._counter("schedules_fired", "Jobs made by schedules.")
+        self.passed_over = self._counter("schedules_passed_over", "Times that missed moments were not made up for.")
+        self.dropped = self._counter("records_dropped", "Rows, or whole days at once, dropped as too old.")
+        self.wanted_workers = self._gauge("wanted_workers", "Workers there should be; told by the leader.")
+        self.ready_lanes = self._gauge("ready_lanes", "Lanes that wait for a worker; told by the leader.")
+        self.waiting_items = self._gauge("waiting_items", "Jobs that have not ended; told by the leader.")
+        self.oldest_wait = self._gauge("oldest_wait_seconds", "How long a ready lane has waited; told by the leader.")
         # reading
         self.visits = self._counter("visits", "Visits, by what came of them.", "kind", "code")
         self.visit_seconds = self._histogram("visit_seconds", "Seconds a visit took, its waiting included.", _SECONDS)
@@ -34,6 +46,11 @@ class Metrics:
         # the API
         self.requests = self._counter("api_requests", "API requests, by route and status.", "route", "status")
         self.request_seconds = self._histogram("api_request_seconds", "Seconds an API request took.", _SECONDS, "route")
+
+    def step_down(self) -> None:
+        """Only the leader knows how much there is to do."""
+        for gauge in (self.leads, self.wanted_workers, self.ready_lanes, self.waiting_items, self.oldest_wait):
+            gauge.set(0)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"emissary_{name}", meaning, labels, registry=self.registry)

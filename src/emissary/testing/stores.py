@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import NewJob
-from emissary.model.lanes import Claimed, Grip, LaneKey, Report, Taken
+from emissary.model.lanes import Claim, Claimed, Grip, LaneKey, Report, Taken, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import WorkerRecords
@@ -25,14 +25,14 @@ class ShakyLanes:
         self.down = False
         self.waiting = 0
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> None:
-        await (await self._reach()).submit(jobs, now)
+    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
+        return await (await self._reach()).submit(jobs, now)
 
-    async def claim(self, worker: WorkerId, until: datetime, now: datetime, *, lanes: int, items: int) -> Claimed:
-        return await (await self._reach()).claim(worker, until, now, lanes=lanes, items=items)
+    async def claim(self, claim: Claim, now: datetime) -> Claimed:
+        return await (await self._reach()).claim(claim, now)
 
-    async def take(self, grips: Sequence[Grip], items: int, now: datetime) -> Taken:
-        return await (await self._reach()).take(grips, items, now)
+    async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:
+        return await (await self._reach()).take(wishes, now)
 
     async def renew(self, grips: Sequence[Grip], until: datetime) -> frozenset[LaneKey]:
         return await (await self._reach()).renew(grips, until)

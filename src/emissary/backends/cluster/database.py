@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 from typing import Any, Self, TypeAlias
 
 import asyncpg
@@ -12,7 +13,9 @@ from emissary.backends.cluster.outages import LOST, OUTAGES, hint_of, named_outa
 from emissary.backends.cluster.schema import migrate
 from emissary.model.errors import SettingsError, StoreUnavailable
 
-__all__ = ["Connection", "Database", "connect"]
+__all__ = ["Connection", "Database", "Record", "connect"]
+
+Record = asyncpg.Record
 
 Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 """A connection in somebody's hands. Others use it later: what is set must be set for the transaction only."""
@@ -59,6 +62,7 @@ class Database:
                 max_cached_statement_lifetime=0,
                 server_settings=_SESSION,
                 reset=_leave_as_it_is,
+                init=_speak_bytes,
             )
         except OUTAGES as error:
             raise StoreUnavailable(f"the database {place} cannot be used: {hint_of(error)}") from error
@@ -77,6 +81,12 @@ class Database:
         """The first row, or None."""
         rows = await self.read(statement, *values)
         return rows[0] if rows else None
+
+    async def now(self) -> datetime:
+        """The time by the server's clock."""
+        rows = await self.read("SELECT clock_timestamp()")
+        moment: datetime = rows[0][0]
+        return moment
 
     async def write(self, statement: str, *values: Any) -> int:
         """Run one statement; when this returns, it is committed and synced. Returns how many rows it touched."""
@@ -140,3 +150,8 @@ async def _bring_up_to_date(url: str, place: str, patience: float) -> None:
 
 async def _leave_as_it_is(_: object) -> None:
     """Nobody here changes a session, so nothing is undone: that would cost every statement another round trip."""
+
+
+async def _speak_bytes(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """A UUID is 16 bytes on the wire, and here as well."""
+    await connection.set_type_codec("uuid", schema="pg_catalog", encoder=bytes, decoder=bytes, format="binary")

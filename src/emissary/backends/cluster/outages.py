@@ -8,7 +8,7 @@ import asyncpg
 
 from emissary.model.errors import StoreUnavailable
 
-__all__ = ["LOST", "OUTAGES", "hint_of", "named_outages", "place_of"]
+__all__ = ["LOST", "OUTAGES", "Misfit", "gave_way", "hint_of", "named_outages", "place_of"]
 
 LOST = (
     asyncpg.PostgresConnectionError,
@@ -20,6 +20,7 @@ LOST = (
 )
 """The connection is no good any more, and the next one may be."""
 
+Misfit = asyncpg.CheckViolationError  # a row does not fit into its table, or into a part of it
 OUTAGES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 # These say that what was to be written is wrong, not that the store is.
@@ -37,6 +38,11 @@ _HINTS: tuple[tuple[type[BaseException], str], ...] = (
     (TimeoutError, f"check whether the server is overloaded, the address in {_URL}, and firewalls on the way"),
     (OSError, f"check that PostgreSQL runs there, and that {_URL} names the right host and port"),
 )
+
+
+def gave_way(error: StoreUnavailable) -> bool:
+    """Whether the server ended the transaction so that another, with which it was in a circle, could go on."""
+    return isinstance(error.__cause__, asyncpg.DeadlockDetectedError)
 
 
 def place_of(url: str) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -12,23 +11,9 @@ from typing import Any, Self, TypeVar
 from emissary.backends.embedded.desk import Desk, Task
 from emissary.model.errors import StoreUnavailable
 
-__all__ = ["Database", "from_ms", "to_ms"]
+__all__ = ["Database"]
 
 T = TypeVar("T")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-def to_ms(moment: datetime) -> int:
-    """The moment as it is kept."""
-    return (moment - _EPOCH) // _MILLISECOND
-
-
-def from_ms(value: int) -> datetime:
-    """The moment that was kept."""
-    return _EPOCH + timedelta(milliseconds=value)
-
 
 _Work = Callable[[sqlite3.Connection], Any]
 

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from emissary.backends.embedded.database import Database, from_ms, to_ms
+from emissary.backends.embedded.database import Database
 from emissary.model import zstd
 from emissary.model.cache import CachedPage, CacheKey, Reader
+from emissary.model.moments import from_ms, to_ms
 from emissary.model.sessions import SESSION_LIFE, KeptSession, SessionKey
 from emissary.model.site_owners import OptOut, Ownership
 

@@ -2,34 +2,51 @@
 
 import sqlite3
 from datetime import datetime
+from typing import Any
 
-from emissary.backends.embedded.database import Database, from_ms, to_ms
+from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.flows import Blocked
+from emissary.backends.embedded.lists import one
 from emissary.model.accounts import Account, ApiKey
-from emissary.model.ids import AccountId, JobId
+from emissary.model.ids import AccountId, BatchId, JobId
 from emissary.model.jobs import Job, JobState, Kind, StoredResult
 from emissary.model.lanes import LaneKey, WhyWaiting
+from emissary.model.moments import from_ms, to_ms
 from emissary.model.robots import RobotsFile
 
 __all__ = ["SqliteAccounts", "SqliteHouseRules", "SqliteJobRecords"]
 
-# A job that has not ended is active while its item is in the hands of its lane's holder, delayed until not_before.
+# A job that has not ended is active while its item is in the hands of its lane's holder, delayed until not_before. One
+# whose batch was cancelled has ended with it, although its own row may not say so yet.
 _JOB = """
-SELECT jobs.*, results.body, results.blob, items.not_before,
-    items.taken > 0 AND items.taken = lanes.fence AND lanes.holder IS NOT NULL AS in_hand
+SELECT jobs.id, jobs.kind, jobs.state, jobs."order", jobs.failures, jobs.created_at, jobs.started_at, jobs.outcome,
+    jobs.position, lanes.key AS lane, tenants.account, batches.id AS batch, flows.blocked,
+    coalesce(jobs.finished_at, CASE WHEN flows.blocked = 2 THEN batches.finished_at END) AS finished_at,
+    results.body, results.blob, items.not_before,
+    lanes.holder IS NOT NULL AND items.rank <= lanes.taken_rank AND items.not_before <= lanes.taken_at AS in_hand
 FROM jobs
-LEFT JOIN results ON results.job = jobs.id
-LEFT JOIN items ON items.job = jobs.id
-LEFT JOIN lanes ON lanes.id = items.lane
+JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow JOIN tenants ON tenants.id = flows.tenant
+LEFT JOIN batches ON batches.flow = jobs.flow
+LEFT JOIN results ON results.job = jobs.number
+LEFT JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.number
 WHERE jobs.id = ?
 """
 
 _PLACE_IN_LINE = """
-SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before,
-    items.taken > 0 AND items.taken = lanes.fence AND lanes.holder IS NOT NULL,
+SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before, flows.blocked,
     (SELECT count(*) FROM (
         SELECT 1 FROM items AS before
         WHERE before.lane = items.lane AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000))
-FROM items JOIN lanes ON lanes.id = items.lane WHERE items.job = ?
+FROM jobs JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.number
+JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow
+WHERE jobs.id = ? AND flows.blocked < 2 AND NOT (lanes.holder IS NOT NULL
+    AND coalesce(items.rank <= lanes.taken_rank, false) AND items.not_before <= lanes.taken_at)
+"""
+
+# Whatever came in and has not ended; of a cancelled flow everything has.
+_DEPTH = """
+SELECT coalesce(sum(submitted - coalesce(completed + refused + failed + cancelled, 0)), 0)
+FROM flows LEFT JOIN tallies ON tallies.flow = flows.id WHERE flows.blocked < 2
 """
 
 
@@ -46,10 +63,8 @@ class SqliteJobRecords:
         return await self._database.read(lambda connection: _read_place(connection, job, now))
 
     async def depth(self) -> int:
-        count: int = await self._database.read(
-            lambda connection: connection.execute("SELECT count(*) FROM items").fetchone()[0]
-        )
-        return count
+        depth: int = await self._database.read(lambda connection: one(connection, _DEPTH))
+        return depth
 
 
 def _read_job(connection: sqlite3.Connection, job: JobId, now: datetime) -> Job | None:
@@ -63,7 +78,7 @@ def _read_job(connection: sqlite3.Connection, job: JobId, now: datetime) -> Job 
         id=JobId(row["id"]),
         account=AccountId(row["account"]),
         kind=Kind(row["kind"]),
-        state=_state_of(row["state"], in_hand=bool(row["in_hand"]), delayed=(row["not_before"] or 0) > to_ms(now)),
+        state=_state_of(row, now),
         lane=row["lane"],
         order=row["order"].encode(),
         failures=row["failures"],
@@ -71,6 +86,8 @@ def _read_job(connection: sqlite3.Connection, job: JobId, now: datetime) -> Job 
         started_at=_moment(row["started_at"]),
         finished_at=_moment(row["finished_at"]),
         result=None if outcome is None else StoredResult(outcome.encode(), row["body"], row["blob"]),
+        batch=None if row["batch"] is None else BatchId(row["batch"]),
+        position=max(row["position"], 0),
     )
 
 
@@ -78,31 +95,31 @@ def _moment(value: int | None) -> datetime | None:
     return None if value is None else from_ms(value)
 
 
-def _state_of(written: str, *, in_hand: bool, delayed: bool) -> JobState:
-    state = JobState(written)
+def _state_of(row: dict[str, Any], now: datetime) -> JobState:
+    state = JobState(row["state"])
     if state is not JobState.WAITING:
         return state
-    if in_hand:
+    if row["blocked"] == Blocked.CANCELLED:
+        return JobState.CANCELLED
+    if row["in_hand"]:
         return JobState.ACTIVE
-    return JobState.DELAYED if delayed else JobState.WAITING
+    return JobState.DELAYED if (row["not_before"] or 0) > to_ms(now) else JobState.WAITING
 
 
 def _read_place(connection: sqlite3.Connection, job: JobId, now: datetime) -> WhyWaiting | None:
     row = connection.execute(_PLACE_IN_LINE, (job,)).fetchone()
     if row is None:
         return None
-    key, state, ready_at, reason, not_before, in_hand, ahead = row
-    if in_hand:
-        return None
+    key, state, ready_at, reason, not_before, blocked, ahead = row
     lane = LaneKey(key)
+    if blocked or state == "paused":
+        return WhyWaiting(lane, "paused", None, ahead)
     # The time of a leased lane is its lease's end, and that is nothing an item has to wait for.
     rested_at = 0 if reason == "leased" else ready_at
     if not_before > max(rested_at, to_ms(now)):
         return WhyWaiting(lane, "back_off", from_ms(not_before), ahead)
     if state == "waiting" and reason != "leased":
         return WhyWaiting(lane, reason or "gap", from_ms(ready_at), ahead)
-    if state == "paused":
-        return WhyWaiting(lane, "paused", None, ahead)
     return WhyWaiting(lane, "in_line", None, ahead)
 
 

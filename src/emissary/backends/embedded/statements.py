@@ -1,202 +1,259 @@
-"""The statements of the lanes, each with a sentence.
-
-Lists go in as JSON arrays and come out as one, so that a statement takes one step however many rows it touches: the
-interpreter's lock is given up for the whole of it, and a busy event loop and the writer thread do not trip each other.
-"""
+"""The statements that put items into lanes and hand them out, each with a sentence. Lists are JSON arrays (`lists`)."""
 
 __all__ = [
     "ACCEPT_JOBS",
-    "CANCEL_JOBS",
-    "DROP_CANCELLED",
-    "FORSAKE",
-    "HOLD_READY_LANES",
-    "KEEP_RESULT",
-    "LANES_OF_CANCELLED",
+    "ADVANCE_FLOWS",
+    "CHAINS",
+    "DUE_LANES",
+    "FLOWS",
+    "GIVE_UP",
+    "HELD_LANES",
+    "HOLD",
+    "LANES_BY_KEY",
+    "LAST_JOB",
     "LINE_UP",
+    "MAKE_FLOWS",
     "MAKE_LANES",
-    "MARK_TAKEN",
-    "MOVE_JOBS",
+    "MAKE_MARKS",
+    "MAKE_TENANTS",
+    "MOVE_CLOCK",
     "NEXT_ITEMS",
     "NEXT_READY_AT",
-    "PLACE_LANES",
-    "POSTPONE_ITEMS",
-    "POSTPONE_JOBS",
-    "RELEASE_LANES",
-    "REMOVE_ITEMS",
+    "NOTE_TAKEN",
+    "OWNERS",
+    "PICK",
+    "PLACE",
     "RENEW",
-    "SETTLE_JOBS",
+    "SEEN_MARKS",
     "STILL_HELD",
-    "STILL_IN_HAND",
-    "WAKE",
 ]
 
-# Write new jobs into the ledger.
-ACCEPT_JOBS = """
-INSERT INTO jobs (id, account, kind, state, lane, "order", created_at)
-SELECT value ->> 0, value ->> 1, value ->> 2, 'waiting', value ->> 3, value -> 4, :now FROM json_each(:jobs)
+# An account has a number from its first job on.
+MAKE_TENANTS = """
+INSERT INTO tenants (account) SELECT DISTINCT value ->> 1 FROM json_each(:flows) WHERE true ON CONFLICT DO NOTHING
+"""
+
+# A flow begins with its first job; a batch's flow is made when the batch is opened.
+MAKE_FLOWS = """
+INSERT INTO flows (key, tenant)
+SELECT value ->> 0, tenants.id FROM json_each(:flows) JOIN tenants ON tenants.account = value ->> 1 WHERE true
+ON CONFLICT DO NOTHING
+"""
+
+# Flows, with all that their next turns depend on: a batch shares its account's part with the account's other batches,
+# as long as other accounts have batches, too.
+FLOWS = """
+SELECT json_group_array(json_array(
+    flows.key, flows.id, batches.state, flows.blocked, flows.submitted, flows.last, (SELECT tag FROM clock),
+    tenants.weight, CASE WHEN batches.id IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM batches AS others WHERE state = 'running' AND others.account < batches.account)
+            OR EXISTS (SELECT 1 FROM batches AS others WHERE state = 'running' AND others.account > batches.account))
+        THEN (SELECT count(*) FROM batches AS own WHERE own.state = 'running' AND own.account = batches.account)
+        ELSE 1 END))
+FROM json_each(:keys) CROSS JOIN flows ON flows.key = value JOIN tenants ON tenants.id = flows.tenant
+LEFT JOIN batches ON batches.flow = flows.id
+"""
+
+# The turns that were given out are over; so many more jobs came in.
+ADVANCE_FLOWS = """
+UPDATE flows SET last = given.last, submitted = submitted + given.more
+FROM (SELECT value ->> 0 AS id, value ->> 1 AS last, value ->> 2 AS more FROM json_each(:flows)) AS given
+WHERE flows.id = given.id
+"""
+
+# Which of these marks their batch has seen already. JSON knows no bytes: the marks come in one piece, 16 bytes each.
+SEEN_MARKS = """
+SELECT json_group_array(value ->> 0) FROM json_each(:places)
+CROSS JOIN marks ON marks.flow = value ->> 1 AND marks.mark = substr(:marks, 16 * (value ->> 0) + 1, 16)
+"""
+
+# From now on the batch has seen these marks.
+MAKE_MARKS = """
+INSERT INTO marks (flow, mark) SELECT value ->> 1, substr(:marks, 16 * (value ->> 0) + 1, 16) FROM json_each(:places)
 """
 
 # A lane is made when its first item comes.
 MAKE_LANES = """
-INSERT INTO lanes (key, state, rank)
-SELECT DISTINCT value ->> 0, 'empty', 0 FROM json_each(:items) WHERE true
-ON CONFLICT (key) DO NOTHING
+INSERT INTO lanes (key, state) SELECT value, 'empty' FROM json_each(:keys) WHERE true ON CONFLICT DO NOTHING
+"""
+
+# Lanes, and whether something may be handed out from them right now.
+LANES_BY_KEY = """
+SELECT json_group_array(json_array(lanes.key, lanes.id, lanes.state = 'ready' AND flows.blocked = 0, lanes.rank))
+FROM json_each(:keys) CROSS JOIN lanes ON lanes.key = value LEFT JOIN flows ON flows.id = lanes.flow
+"""
+
+LAST_JOB = "SELECT coalesce(max(number), 0) FROM jobs"
+
+# Write new jobs into the ledger.
+ACCEPT_JOBS = """
+INSERT INTO jobs (number, id, lane, rank, flow, position, kind, "order", created_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value -> 7, :now
+FROM json_each(:jobs)
 """
 
 # Put items at their place in line.
 LINE_UP = """
-INSERT INTO items (lane, rank, job, not_before)
-SELECT lanes.id, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:items) JOIN lanes ON lanes.key = value ->> 0
+INSERT INTO items (lane, rank, job, flow, not_before)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:items)
 """
 
-# Lanes that nobody holds take the state that follows from their items: ready, waiting (until when, and why) or empty.
+# Lanes that nobody holds take the state that follows from their items: ready or empty (since when), or waiting (until
+# when, and why). First comes what is due and not of a paused or cancelled flow. Nobody looks at what is parked, nor
+# past more than a thousand items that will be parked or taken away soon; a lane that stands with their flow is found by
+# nobody until that is tidied up, or runs again.
 # Locking the lane and then looking for its items is one step here, since SQLite has one writer at a time.
-PLACE_LANES = """
+PLACE = """
+WITH found AS MATERIALIZED (
+    SELECT lanes.id AS lane, lanes.rest_until, coalesce((
+        SELECT near.rank FROM (
+            SELECT items.rank, items.flow FROM items
+            WHERE items.lane = lanes.id AND items.rank < :parked AND items.not_before <= :now
+            ORDER BY items.rank, items.job LIMIT 1000) AS near
+        CROSS JOIN flows ON flows.id = near.flow WHERE flows.blocked = 0 LIMIT 1
+    ), (
+        SELECT items.rank FROM items
+        WHERE items.lane = lanes.id AND items.rank < :parked AND items.not_before <= :now
+        ORDER BY items.rank, items.job LIMIT 1 OFFSET 999
+    )) AS front
+    FROM json_each(:lanes) CROSS JOIN lanes ON lanes.id = value
+    WHERE lanes.holder IS NULL AND lanes.state <> 'paused'
+), dated AS MATERIALIZED (
+    SELECT lane, rest_until, front, CASE WHEN front IS NULL THEN (
+        SELECT min(items.not_before) FROM items JOIN flows ON flows.id = items.flow
+        WHERE items.lane = found.lane AND items.rank < :parked AND items.not_before > :now AND flows.blocked = 0
+    ) END AS later
+    FROM found
+), fronted AS MATERIALIZED (
+    SELECT lane, rest_until, later, CASE WHEN front IS NOT NULL OR later IS NOT NULL THEN front ELSE (
+        SELECT items.rank FROM items JOIN flows ON flows.id = items.flow
+        WHERE items.lane = dated.lane AND flows.blocked < 2 ORDER BY items.rank, items.job LIMIT 1
+    ) END AS front
+    FROM dated
+), placed AS MATERIALIZED (
+    SELECT lane, later, front, max(rest_until, coalesce(later, 0)) AS time,
+        CASE WHEN front IS NULL AND later IS NULL THEN 'empty'
+            WHEN max(rest_until, coalesce(later, 0)) <= :now THEN 'ready' ELSE 'waiting' END AS state,
+        (SELECT items.flow FROM items JOIN flows ON flows.id = items.flow
+         WHERE items.lane = fronted.lane AND items.rank = fronted.front ORDER BY flows.blocked LIMIT 1) AS flow
+    FROM fronted
+)
 UPDATE lanes SET
-    rank = coalesce(placed.front, (SELECT min(rank) FROM items WHERE lane = lanes.id), rank),
-    ready_at = max(rest_until, coalesce(placed.later, 0)),
-    state = CASE
-        WHEN placed.front IS NULL AND placed.later IS NULL THEN 'empty'
-        WHEN max(rest_until, coalesce(placed.later, 0)) <= :now THEN 'ready'
-        ELSE 'waiting' END,
+    rank = coalesce(placed.front, lanes.rank), band = coalesce(placed.front, lanes.rank) & 3,
+    flow = coalesce(placed.flow, lanes.flow), state = placed.state,
+    ready_at = CASE placed.state WHEN 'waiting' THEN placed.time WHEN lanes.state THEN lanes.ready_at ELSE :now END,
     reason = CASE WHEN coalesce(placed.later, 0) > rest_until THEN 'back_off' ELSE coalesce(reason, 'gap') END
-FROM (
-    SELECT id, front, CASE WHEN front IS NULL THEN (SELECT min(not_before) FROM items WHERE lane = id) END AS later
-    FROM (
-        SELECT lanes.id AS id,
-            (SELECT rank FROM items WHERE lane = lanes.id AND not_before <= :now ORDER BY rank LIMIT 1) AS front
-        FROM (SELECT DISTINCT value AS name FROM json_each(:keys)) JOIN lanes ON lanes.key = name
-    )
-) AS placed
-WHERE lanes.id = placed.id AND lanes.holder IS NULL AND lanes.state <> 'paused'
+FROM placed WHERE lanes.id = placed.lane
 """
 
-# Waiting lanes whose time has come become ready; a lease that ran out is given up with it.
-WAKE = """
-UPDATE lanes SET state = 'ready', holder = NULL, reason = NULL WHERE state = 'waiting' AND ready_at <= :now
+# Lanes whose time has come: they have rested, or their lease has run out.
+DUE_LANES = """
+SELECT json_group_array(id) FROM (
+    SELECT id FROM lanes WHERE state = 'waiting' AND ready_at <= :now ORDER BY ready_at LIMIT :most)
 """
 
-# Lease the first ready lanes; the fence grows with every lease.
-HOLD_READY_LANES = """
-UPDATE lanes SET state = 'waiting', ready_at = :until, holder = :worker, fence = fence + 1, reason = 'leased'
-WHERE id IN (SELECT id FROM lanes WHERE state = 'ready' ORDER BY rank LIMIT :most)
-RETURNING id, key, fence, gap_ms, stretch
+# A lease that ran out is given up.
+GIVE_UP = """
+UPDATE lanes SET holder = NULL, reason = NULL
+WHERE holder IS NOT NULL AND id IN (SELECT value FROM json_each(:lanes))
 """
 
-# The next items of each held lane that nobody has in hand. json_each of a subquery is SQLite's LATERAL.
-NEXT_ITEMS = """
+HELD_LANES = "SELECT count(*) FROM lanes WHERE holder IS NOT NULL"
+
+# The ready lanes are chains of one priority and one flow each; this is the first lane of every chain that may be handed
+# out, with whose it is and how many lanes its account may still have. It takes one step for each chain.
+CHAINS = """
+WITH RECURSIVE chains (band, flow, rank, lane) AS (
+    SELECT * FROM (SELECT band, flow, rank, id FROM lanes WHERE state = 'ready' ORDER BY band, flow, rank LIMIT 1)
+    UNION ALL
+    SELECT next.band, next.flow, next.rank, next.id FROM chains CROSS JOIN lanes AS next ON next.id = coalesce(
+        (SELECT id FROM lanes WHERE state = 'ready' AND band = chains.band AND flow > chains.flow
+         ORDER BY flow, rank LIMIT 1),
+        (SELECT id FROM lanes WHERE state = 'ready' AND band > chains.band ORDER BY band, flow, rank LIMIT 1))
+)
+SELECT json_group_array(json_array(chains.rank, chains.lane, chains.band, chains.flow, flows.tenant,
+    tenants.most_active - (SELECT count(*) FROM lanes WHERE holder IS NOT NULL AND tenant = tenants.id)))
+FROM chains JOIN flows ON flows.id = chains.flow AND flows.blocked = 0 JOIN tenants ON tenants.id = flows.tenant
+"""
+
+# Merge chains: the queue is kept in the order of rank, and whatever leaves it is followed by the next of its chain.
+PICK = """
+WITH RECURSIVE line (rank, lane, band, flow, tenant, room) AS (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:chains)
+    UNION ALL
+    SELECT next.rank, next.id, line.band, line.flow, line.tenant, line.room - 1
+    FROM line CROSS JOIN lanes AS next ON next.id = (
+        SELECT id FROM lanes
+        WHERE state = 'ready' AND band = line.band AND flow = line.flow AND rank >= line.rank
+            AND (rank > line.rank OR id > line.lane)
+        ORDER BY rank, id LIMIT 1)
+    WHERE line.room IS NULL OR line.room > 1
+    ORDER BY 1, 2
+    LIMIT :most
+)
 SELECT json_group_array(json_array(
-    lane.value ->> 1, next.value ->> 0, jobs.id, jobs.account, jobs.kind, json(jobs."order"), jobs.failures,
-    jobs.created_at, json(jobs.trail)))
-FROM json_each(:held) AS lane, json_each((
-    SELECT json_group_array(json_array(rank, job)) FROM (
-        SELECT rank, job FROM items
-        WHERE items.lane = lane.value ->> 0 AND taken < lane.value ->> 2 AND not_before <= :now
-        ORDER BY rank, job LIMIT :most))) AS next
-JOIN jobs ON jobs.id = next.value ->> 1
+    lanes.id, lanes.key, lanes.fence, lanes.gap_ms, lanes.stretch, lanes.strikes, line.rank, line.flow, line.tenant))
+FROM line CROSS JOIN lanes ON lanes.id = line.lane
 """
 
-# Note that items are in hand under this fence.
-MARK_TAKEN = """
-UPDATE items SET taken = mark.fence
-FROM (SELECT lanes.id, lanes.fence, value ->> 1 AS rank, value ->> 2 AS job
-      FROM json_each(:taken) JOIN lanes ON lanes.key = value ->> 0) AS mark
-WHERE items.lane = mark.id AND items.rank = mark.rank AND items.job = mark.job
+# The next items of each lane. The first of a lane is free to come; so are those within the window, and beyond it those
+# of the flow at the front, as long as nothing of another stands before them. json_each of a subquery is SQLite's
+# LATERAL.
+NEXT_ITEMS = """
+WITH asked AS MATERIALIZED (
+    SELECT value ->> 0 AS lane, value ->> 1 AS free, CASE WHEN :window IS NOT NULL THEN (
+        SELECT max(other.rank, :window + 1) FROM (
+            SELECT items.rank, items.flow FROM items WHERE items.lane = value ->> 0 AND items.not_before <= :now
+            ORDER BY items.rank, items.job LIMIT :most) AS other
+        WHERE other.flow <> :front LIMIT 1) END AS stop
+    FROM json_each(:lanes)
+)
+SELECT json_group_array(json_array(
+    asked.lane, jobs.rank, jobs.id, jobs.flow, jobs.kind, json(jobs."order"), jobs.failures, jobs.created_at,
+    json(jobs.trail), jobs.deaths))
+FROM asked CROSS JOIN json_each((
+    SELECT json_group_array(job) FROM (
+        SELECT near.job FROM (
+            SELECT items.rank, items.job, items.flow FROM items
+            WHERE items.lane = asked.lane AND items.not_before <= :now
+                AND items.rank < coalesce(max(asked.stop, asked.free + 1), :beyond)
+            ORDER BY items.rank, items.job LIMIT :most + 1000) AS near
+        CROSS JOIN flows ON flows.id = near.flow WHERE flows.blocked = 0 LIMIT :most))) AS next
+CROSS JOIN jobs ON jobs.number = next.value
 """
+
+# Whose these flows are.
+OWNERS = """
+SELECT json_group_array(json_array(flows.id, tenants.account, batches.id))
+FROM json_each(:flows) CROSS JOIN flows ON flows.id = value JOIN tenants ON tenants.id = flows.tenant
+LEFT JOIN batches ON batches.flow = flows.id
+"""
+
+# Lease lanes; the fence grows with every lease.
+HOLD = """
+UPDATE lanes SET state = 'waiting', ready_at = :until, holder = :worker, fence = fence + 1, reason = 'leased',
+    tenant = given.tenant, taken_rank = given.reached, taken_at = :now
+FROM (SELECT value ->> 0 AS id, value ->> 1 AS tenant, value ->> 2 AS reached FROM json_each(:lanes)) AS given
+WHERE lanes.id = given.id
+"""
+
+# Note how far the line of a held lane has been handed out.
+NOTE_TAKEN = """
+UPDATE lanes SET taken_rank = max(coalesce(taken_rank, given.reached), given.reached), taken_at = :now
+FROM (SELECT value ->> 0 AS id, value ->> 1 AS reached FROM json_each(:lanes)) AS given WHERE lanes.id = given.id
+"""
+
+# The clock only goes forward.
+MOVE_CLOCK = "UPDATE clock SET tag = :tag WHERE tag < :tag"
 
 # When the next waiting lane will be ready.
 NEXT_READY_AT = "SELECT min(ready_at) FROM lanes WHERE state = 'waiting'"
 
 # Which of these lanes are still held under the fence that goes with them.
 STILL_HELD = """
-SELECT json_group_array(json_array(lanes.id, lanes.key, lanes.fence))
-FROM json_each(:grips) JOIN lanes ON lanes.key = value ->> 0 AND lanes.fence = value ->> 1
-WHERE lanes.holder IS NOT NULL
+SELECT json_group_array(json_array(lanes.key, lanes.id)) FROM json_each(:grips)
+CROSS JOIN lanes ON lanes.key = value ->> 0 AND lanes.fence = value ->> 1 WHERE lanes.holder IS NOT NULL
 """
 
 # Hold lanes for longer.
-RENEW = """
-UPDATE lanes SET ready_at = :until
-WHERE holder IS NOT NULL AND id IN (SELECT value ->> 0 FROM json_each(:held))
-"""
-
-# The settlements that may be written: the lane's fence has not moved, and the item is still in hand under it.
-STILL_IN_HAND = """
-SELECT json_group_array(items.job)
-FROM json_each(:settled)
-JOIN lanes ON lanes.key = value ->> 0 AND lanes.fence = value ->> 1
-JOIN items ON items.lane = lanes.id AND items.rank = value ->> 2 AND items.job = value ->> 3
-    AND items.taken = lanes.fence
-"""
-
-# Take items out of their lane.
-REMOVE_ITEMS = """
-DELETE FROM items WHERE (lane, rank, job) IN (
-    SELECT lanes.id, value ->> 1, value ->> 2 FROM json_each(:items) JOIN lanes ON lanes.key = value ->> 0)
-"""
-
-# Write the final state of jobs.
-SETTLE_JOBS = """
-UPDATE jobs SET state = done.state, started_at = done.started_at, finished_at = :now, failures = done.failures,
-    outcome = done.outcome
-FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS started_at, value ->> 3 AS failures,
-             nullif(value -> 4, 'null') AS outcome FROM json_each(:jobs)) AS done
-WHERE jobs.id = done.id
-"""
-
-# Keep a result beside its job.
-KEEP_RESULT = "INSERT INTO results (job, body, blob) VALUES {rows}"
-
-# Items that are to be tried again later go back into line.
-POSTPONE_ITEMS = """
-UPDATE items SET not_before = later.until, taken = 0
-FROM (SELECT lanes.id, value ->> 1 AS rank, value ->> 2 AS job, value ->> 3 AS until
-      FROM json_each(:items) JOIN lanes ON lanes.key = value ->> 0) AS later
-WHERE items.lane = later.id AND items.rank = later.rank AND items.job = later.job
-"""
-
-# Note how often a job has failed so far.
-POSTPONE_JOBS = """
-UPDATE jobs SET failures = later.failures
-FROM (SELECT value ->> 2 AS id, value ->> 4 AS failures FROM json_each(:items)) AS later
-WHERE jobs.id = later.id
-"""
-
-# A job goes on in another lane, and takes along what it learned.
-MOVE_JOBS = """
-UPDATE jobs SET lane = moved.lane, trail = moved.trail
-FROM (SELECT value ->> 0 AS lane, value ->> 2 AS id, value -> 4 AS trail FROM json_each(:items)) AS moved
-WHERE jobs.id = moved.id
-"""
-
-# Give lanes back; what is told under an old fence changes nothing.
-RELEASE_LANES = """
-UPDATE lanes SET holder = NULL, rest_until = max(lanes.rest_until, given.rest_until), reason = given.reason,
-    gap_ms = coalesce(given.gap_ms, lanes.gap_ms), stretch = given.stretch
-FROM (SELECT value ->> 0 AS key, value ->> 1 AS fence, value ->> 2 AS rest_until, value ->> 3 AS reason,
-             value ->> 4 AS gap_ms, value ->> 5 AS stretch FROM json_each(:releases)) AS given
-WHERE lanes.key = given.key AND lanes.fence = given.fence
-"""
-
-# Lanes of dead workers are given back; when their hosts were last asked is unknown, so they rest for their gap first.
-FORSAKE = """
-UPDATE lanes SET holder = NULL, reason = 'gap',
-    rest_until = max(rest_until, :now + max(:gap_ms, coalesce(gap_ms, 0))),
-    ready_at = max(rest_until, :now + max(:gap_ms, coalesce(gap_ms, 0)))
-WHERE holder IN (SELECT value FROM json_each(:workers))
-"""
-
-# The lanes in which these jobs stand.
-LANES_OF_CANCELLED = """
-SELECT json_group_array(DISTINCT lane) FROM jobs WHERE id IN (SELECT value FROM json_each(:jobs))
-"""
-
-# End jobs that have not ended.
-CANCEL_JOBS = """
-UPDATE jobs SET state = 'cancelled', finished_at = :now
-WHERE state = 'waiting' AND id IN (SELECT value FROM json_each(:jobs))
-RETURNING id
-"""
-
-# Take the items of cancelled jobs out of line, in hand or not.
-DROP_CANCELLED = "DELETE FROM items WHERE job IN (SELECT value FROM json_each(:jobs))"
+RENEW = "UPDATE lanes SET ready_at = :until WHERE id IN (SELECT value FROM json_each(:lanes))"

@@ -1,5 +1,6 @@
 """Visits the page of a scrape, takes from it what was asked for, and says how the job ends."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -11,14 +12,16 @@ from emissary.engine.delivery import delivery_of
 from emissary.engine.handlers import Done, Onward, Result, Retry, Turn, Verdict, Work
 from emissary.engine.jobs import new_job_id
 from emissary.model.cache import CachedPage
+from emissary.model.errors import BadRequest
 from emissary.model.extraction import Unextractable
 from emissary.model.ids import DocumentId
-from emissary.model.jobs import JobState
+from emissary.model.jobs import JobState, NewJob
 from emissary.model.lanes import NO_ADVICE, LaneAdvice, Reason, host_lane
 from emissary.model.pages import (
     Code,
     Document,
     Elsewhere,
+    Format,
     Outcome,
     OutcomeKind,
     Page,
@@ -31,9 +34,11 @@ from emissary.model.pages import (
 from emissary.model.sessions import SessionKey
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.extraction import Extraction
+from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.memory import Memory, extracted_before, page_of
 from emissary.products.scrape.order import ScrapeOrder, ScrapeResult, Trail, wanted_of
 from emissary.products.scrape.receipts import receipt_of
+from emissary.products.scrape.templates import Templates
 from emissary.reading.caching import conditions, is_fresh_enough
 from emissary.reading.credentials import Credentials
 from emissary.reading.identity import PRODUCT_TOKEN
@@ -48,11 +53,11 @@ __all__ = ["ScrapeHandler", "ScrapeTools"]
 
 _MAX_BYTES = 16 * 1024 * 1024
 _ASKED_AGAIN = 3
+_NOBODY = frozenset({Code.DNS, Code.CONNECT, Code.TLS, Code.TIMEOUT})
 _INVALID = frozenset({Code.TOO_LARGE, Code.BAD_CONTENT, Code.TOO_MANY_REDIRECTS, Code.GUARD})
 
 _NO_WISHES = Wishes()
 
-_decode_order = msgspec.json.Decoder(ScrapeOrder).decode
 _decode_trail = msgspec.json.Decoder(Trail).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -65,6 +70,8 @@ class ScrapeTools:
     extraction: Extraction
     credentials: Credentials
     memory: Memory
+    templates: Templates
+    frontier: Frontier
     sessions: SessionBook
     owners: OwnersBook
     clock: Clock
@@ -82,7 +89,10 @@ class ScrapeHandler:
         self._counters: dict[Code, Counter] = {}
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
-        order = _decode_order(work.item.order)
+        order = await self._tools.templates.order_for(work)
+        if not await self._tools.frontier.admits(order, work):
+            outcome = Outcome("invalid", Code.LIMIT, detail="the crawl has begun as many pages as it may read")
+            return self._end(order, work, Done(JobState.CANCELLED, _packed(outcome, ScrapeResult())), outcome)
         trail = _trail_of(order, work)
         if work.item.trail is not None and not trail.hops:
             work = replace(work, item=replace(work.item, trail=None))  # house rules apart, it has not left its place
@@ -117,10 +127,16 @@ class ScrapeHandler:
         outcome = Outcome("invalid", Code.INTERNAL, detail=f"reading the page failed on our side ({reason})")
         done = Done(JobState.FAILED, _packed(outcome, ScrapeResult()))
         try:
-            order = _decode_order(work.item.order)
-        except msgspec.MsgspecError:
+            order = self._tools.templates.known_order(work)
+        except (msgspec.MsgspecError, BadRequest):
             return done  # it may be the order itself that broke the handler
         return self._end(order, work, done, outcome)
+
+    def given_up(self, work: Work) -> Done:
+        detail = "the site could not be reached for long, and was not asked for this page"
+        outcome = Outcome("unreachable", Code.CONNECT, detail=detail)
+        done = Done(JobState.FAILED, _packed(outcome, ScrapeResult()))
+        return self._end(self._tools.templates.known_order(work), work, done, outcome)
 
     async def _visit(
         self, order: ScrapeOrder, work: Work, copy: CachedPage | None, turn: Turn, *, trail: Trail
@@ -154,10 +170,13 @@ class ScrapeHandler:
     async def _read(self, order: ScrapeOrder, visit: Visit, page: Page, work: Work) -> Done:
         outcome, state, document = await self._take(order, page, work)
         wishes = wishes_of(page, PRODUCT_TOKEN)
+        found: Sequence[NewJob] = ()
         if document is not None:
+            found = self._tools.frontier.found_on(order, work, page, document=document, wishes=wishes)
+            document = _as_asked(document, order)
             await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
         receipt = await self._receipt(order, visit, work, wishes)
-        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit))
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit), tuple(found))
         return self._end(order, work, done, outcome)
 
     async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document | None]:
@@ -173,17 +192,21 @@ class ScrapeHandler:
     async def _from_copy(self, order: ScrapeOrder, work: Work, copy: CachedPage, visit: Visit | None = None) -> Done:
         """The page from its copy. If the same was asked for the last time, nothing is even read again."""
         page = page_of(copy, order, RobotsNote(None, None, copy.fetched_at))
-        document = extracted_before(copy, order)
+        document = extracted_before(copy, order) if order.crawl is None else None
+        wishes = wishes_of(page, PRODUCT_TOKEN)
+        found: tuple[NewJob, ...] = ()
         if document is None:
             outcome, state, document = await self._take(order, page, work)
+            if document is not None:
+                found = tuple(self._tools.frontier.found_on(order, work, page, document=document, wishes=wishes))
+                document = _as_asked(document, order)
         else:
             document = msgspec.structs.replace(document, id=_document_id(work), source_url=order.source_url)
             outcome, state = _outcome_of(page, document.missing)
-        wishes = wishes_of(page, PRODUCT_TOKEN)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), copy=copy)
         receipt = msgspec.structs.replace(receipt, directives=wishes.directives, usage_preferences=wishes.usage)
         advice = NO_ADVICE if visit is None else self._advice(visit)
-        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), advice)
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), advice, found, cached=visit is None)
         return self._end(order, work, done, outcome)
 
     async def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
@@ -224,6 +247,8 @@ class ScrapeHandler:
     def _end(self, order: ScrapeOrder, work: Work, done: Done, outcome: Outcome) -> Done:
         """The job has ended; whoever wanted to be told is told by a job of the same transaction."""
         self._counted(outcome).inc()
+        if done.state is JobState.COMPLETED:
+            done = replace(done, credits=1)
         if order.hook is None:
             return done
         told = {"id": work.item.job, "status": done.state, "url": order.source_url, "outcome": outcome}
@@ -235,7 +260,7 @@ class ScrapeHandler:
             account=work.item.account,
             now=self._clock.now(),
         )
-        return replace(done, follow_ups=(event,))
+        return replace(done, follow_ups=(*done.follow_ups, event))
 
     def _counted(self, outcome: Outcome) -> Counter:
         """The counter of such outcomes; finding it anew each time would cost more than counting."""
@@ -249,7 +274,25 @@ class ScrapeHandler:
         took = None if visit.reply is None else visit.reply.timings.first_byte_ms
         asked = visit.reply is not None or isinstance(visit.outcome, Unreachable)
         strain = self._strain.note(visit.outcome.url.host, visit.outcome, took) if asked else None
-        return LaneAdvice(gap=visit.gap, strain=strain)
+        return LaneAdvice(gap=visit.gap, strain=strain, found=_found(visit))
+
+
+def _found(visit: Visit) -> bool | None:
+    """Whether anybody was there; what was answered, or that it could not be used, is another matter."""
+    match visit.outcome:
+        case Unreachable(_, code) if code in _NOBODY:
+            return False
+        case Unreachable():
+            return None
+        case _:
+            return None if visit.reply is None else True
+
+
+def _as_asked(document: Document, order: ScrapeOrder) -> Document:
+    """A crawl looks for links wherever it goes; they are given out only where they were asked for."""
+    if order.crawl is None or Format.LINKS in order.formats:
+        return document
+    return msgspec.structs.replace(document, links=None)
 
 
 def _trail_of(order: ScrapeOrder, work: Work) -> Trail:

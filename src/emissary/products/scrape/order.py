@@ -9,19 +9,30 @@ from emissary.model.errors import BadRequest
 from emissary.model.extraction import Wanted
 from emissary.model.jobs import Kind
 from emissary.model.pages import Document, Format, Hop, Receipt, WebUrl
+from emissary.products.scrape.crawling import CrawlRules, check_rules
 from emissary.reading.extract import compile_json_fields
+from emissary.reading.urls import parse
 
-__all__ = ["SCRAPE_HTTP", "Engine", "ScrapeOrder", "ScrapeResult", "Trail", "check_order", "wanted_of"]
+__all__ = [
+    "SCRAPE_HTTP",
+    "Engine",
+    "PageOfBatch",
+    "ScrapeOptions",
+    "ScrapeOrder",
+    "ScrapeResult",
+    "Trail",
+    "check_options",
+    "order_of",
+    "wanted_of",
+]
 
 SCRAPE_HTTP = Kind("scrape.http")
 Engine = Literal["auto", "http", "browser"]
 
 
-class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One page, wanted in some formats. `fields` is kept as the JSON it came as."""
+class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What is wanted of a page, whichever it is. `fields` is kept as the JSON it came as."""
 
-    url: WebUrl
-    source_url: str
     formats: tuple[Format, ...] = (Format.MARKDOWN,)
     fields: str | None = None
     engine: Engine = "auto"
@@ -33,7 +44,35 @@ class ScrapeOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     attempts: int = 1
     patience_ms: int = 30_000
     hook: Hook | None = None
+    crawl: CrawlRules | None = None
+
+
+class ScrapeOrder(ScrapeOptions, frozen=True, rename="camel", omit_defaults=True):
+    """One page, wanted in some formats."""
+
+    url: WebUrl
+    source_url: str
     metadata: dict[str, Any] | None = None
+    depth: int = 0
+
+
+class PageOfBatch(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+    """What a job of a batch has of its own: the batch keeps the options for all of them."""
+
+    url: str
+    metadata: dict[str, Any] | None = None
+    depth: int = 0
+
+
+def order_of(options: ScrapeOptions, page: PageOfBatch) -> ScrapeOrder:
+    """The whole order of one page of a batch."""
+    return ScrapeOrder(
+        parse(page.url),
+        page.url,
+        page.metadata,
+        page.depth,
+        **{name: getattr(options, name) for name in ScrapeOptions.__struct_fields__},
+    )
 
 
 class Trail(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,16 +91,19 @@ class ScrapeResult(msgspec.Struct, frozen=True, omit_defaults=True):
     receipt: Receipt | None = None
 
 
-def check_order(order: ScrapeOrder) -> None:
+def check_options(order: ScrapeOptions) -> None:
     """Raises BadRequest for whatever can be known to be wrong before anything is fetched."""
     if Format.FIELDS in order.formats and order.fields is None:
         raise BadRequest("the format 'fields' needs a schema in `fields`", "invalid_fields")
     if order.engine == "browser":
         raise BadRequest("there is no browser engine in this version: use `auto` or `http`", "engine_unavailable")
+    if order.crawl is not None:
+        check_rules(order.crawl)
     if order.fields is not None:
         compile_json_fields(order.fields.encode())
 
 
-def wanted_of(order: ScrapeOrder) -> Wanted:
+def wanted_of(order: ScrapeOptions) -> Wanted:
     """The order as extraction understands it. A schema that was given is read, whether or not its format is named."""
-    return Wanted(frozenset(order.formats), order.fields, order.only_main_content)
+    formats = frozenset(order.formats) if order.crawl is None else frozenset({*order.formats, Format.LINKS})
+    return Wanted(formats, order.fields, order.only_main_content)

@@ -11,7 +11,7 @@ from emissary.model.ids import AccountId, JobId
 from emissary.model.jobs import FINAL_STATES, Job, NewJob, Priority
 from emissary.model.lanes import WhyWaiting, host_lane
 from emissary.ports.clock import Chance, Clock
-from emissary.products.scrape.order import SCRAPE_HTTP, ScrapeOrder, check_order
+from emissary.products.scrape.order import SCRAPE_HTTP, ScrapeOrder, check_options
 
 __all__ = ["Scrapes", "Shown"]
 
@@ -70,6 +70,6 @@ class Scrapes:
         return Shown(job, None, await self._jobs.why_waiting(job.id))
 
     def _new(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> NewJob:
-        check_order(order)
+        check_options(order)
         identity = new_job_id(self._clock, self._chance)
         return NewJob(identity, account, SCRAPE_HTTP, host_lane(order.url.authority), _encode(order), priority)

@@ -1,0 +1,197 @@
+"""The statements of batches and their ledgers on PostgreSQL, each with a sentence."""
+
+__all__ = [
+    "ADMIT",
+    "ADVANCE",
+    "BATCH",
+    "BLOCK",
+    "COMPLETE",
+    "DROP_ITEMS_OF",
+    "ENDED",
+    "ENDED_SO",
+    "END_JOBS",
+    "FINISHED",
+    "FORGET_RESULTS",
+    "LINES",
+    "LINE_UP_ANEW",
+    "LOCK_BATCH",
+    "MAKE_NEW",
+    "MARK",
+    "NEXT_JOBS",
+    "OF_ACCOUNT",
+    "OPEN",
+    "REOPEN",
+    "RERANK_ITEMS",
+    "RERANK_JOBS",
+    "SEAL",
+    "TIDIED",
+    "UNTIDY",
+    "WAS_ADMITTED",
+]
+
+# A batch and its flow begin together.
+OPEN = """
+WITH flow AS (
+    INSERT INTO flows (key, tenant) SELECT $1, id FROM tenants WHERE account = $2 RETURNING id)
+INSERT INTO batches (id, flow, account, kind, name, "order", priority, state, created_at)
+SELECT $1, flow.id, $2, $3, $4, $5, $6, 'running', $7 FROM flow
+"""
+
+SEAL = "UPDATE batches SET sealed = true WHERE id = $1"
+
+# A batch with its counts: one row per process that ever settled for it, and what is in hand at this moment.
+BATCH = """
+SELECT batches.*, flows.submitted, tally.*,
+    (SELECT count(*) FROM lanes JOIN items ON items.lane = lanes.id AND items.rank <= lanes.taken_rank
+     WHERE lanes.holder IS NOT NULL AND items.flow = batches.flow AND items.not_before <= lanes.taken_at) AS active,
+    (SELECT max(jobs.finished_at) FROM jobs
+     WHERE batches.finished_at IS NULL AND batches.sealed AND tally.ended = flows.submitted
+        AND jobs.flow = batches.flow AND jobs.position >= 0) AS last_end
+FROM batches JOIN flows ON flows.id = batches.flow CROSS JOIN LATERAL (
+    SELECT coalesce(sum(completed), 0)::bigint AS completed, coalesce(sum(refused), 0)::bigint AS refused,
+        coalesce(sum(failed), 0)::bigint AS failed, coalesce(sum(cancelled), 0)::bigint AS cancelled,
+        coalesce(sum(cached), 0)::bigint AS cached, coalesce(sum(credits), 0)::bigint AS credits,
+        coalesce(sum(completed + refused + failed + cancelled), 0)::bigint AS ended
+    FROM tallies WHERE tallies.flow = batches.flow) AS tally
+"""
+
+OF_ACCOUNT = f"""
+{BATCH}
+WHERE batches.account = $1 AND ($2::text IS NULL OR batches.id < $2) ORDER BY batches.id DESC LIMIT $3
+"""
+
+LOCK_BATCH = """
+SELECT batches.*, flows.submitted FROM batches JOIN flows ON flows.id = batches.flow WHERE batches.id = $1
+FOR UPDATE OF batches
+"""
+
+ENDED = "SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE flow = $1"
+
+# From here on nothing of a paused or cancelled flow is handed out, and nothing of a cancelled one is settled.
+# One that runs again begins at the clock: all that is left of it gets new turns, and it has saved up none.
+BLOCK = """
+UPDATE flows SET blocked = $2::smallint,
+    last = CASE WHEN $2::smallint = 0 THEN (SELECT last_value FROM fair_clock) ELSE last END
+WHERE id = $1
+"""
+
+MARK = "UPDATE batches SET state = $2, finished_at = $3, tidied_to = -1 WHERE id = $1"
+
+WAS_ADMITTED = "SELECT EXISTS (SELECT 1 FROM marks WHERE flow = $1 AND mark = $2)"
+
+# Jobs that were let in are marked like pages that were seen: both have names of 128 bits.
+ADMIT = """
+WITH counted AS (UPDATE batches SET admitted = admitted + 1 WHERE id = $1)
+INSERT INTO marks (flow, mark) VALUES ($2, $3)
+"""
+
+UNTIDY = "SELECT id FROM batches WHERE tidied_to IS NOT NULL ORDER BY id"
+
+TIDIED = "UPDATE batches SET tidied_to = $2 WHERE id = $1"
+
+# Batches are completed once they are sealed and everything in them has ended.
+COMPLETE = """
+UPDATE batches SET state = 'completed', finished_at = $1
+FROM flows WHERE flows.id = batches.flow AND batches.finished_at IS NULL AND batches.sealed
+    AND batches.state IN ('running', 'paused') AND batches.tidied_to IS NULL
+    AND flows.submitted = (
+        SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE flow = batches.flow)
+"""
+
+# The next jobs of a batch, whether they are still open, and whether somebody has them in hand.
+NEXT_JOBS = """
+SELECT jobs.id, jobs.lane, jobs.rank, jobs.position, jobs.state = 0 AS open,
+    coalesce(lanes.holder IS NOT NULL AND jobs.rank <= lanes.taken_rank AND EXISTS (
+        SELECT 1 FROM items WHERE items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
+            AND items.not_before <= lanes.taken_at), false) AS in_hand
+FROM jobs JOIN lanes ON lanes.id = jobs.lane
+WHERE jobs.flow = $1 AND position >= 0 AND position > $2 ORDER BY position LIMIT $3
+"""
+
+END_JOBS = """
+UPDATE jobs SET state = 3, finished_at = $2 WHERE id = ANY ($1::uuid[]) AND state = 0 RETURNING id
+"""
+
+DROP_ITEMS_OF = """
+DELETE FROM items USING jobs WHERE jobs.id = ANY ($1::uuid[])
+    AND items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
+"""
+
+RERANK_ITEMS = """
+UPDATE items SET rank = given.new
+FROM unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[]) AS given (job, lane, old, new)
+WHERE items.lane = given.lane AND items.rank = given.old AND items.job = given.job
+"""
+
+RERANK_JOBS = """
+UPDATE jobs SET rank = given.rank FROM unnest($1::uuid[], $2::bigint[]) AS given (id, rank) WHERE jobs.id = given.id
+"""
+
+# Turns of a flow that has been away: it begins at the clock.
+ADVANCE = """
+UPDATE flows SET last = greatest(flows.last, (SELECT last_value FROM fair_clock)) + $2 * greatest(
+        floor($3::float8 / (SELECT weight FROM tenants WHERE tenants.id = flows.tenant)), 1)::bigint
+WHERE id = $1
+RETURNING last - $2 * greatest(
+        floor($3::float8 / (SELECT weight FROM tenants WHERE tenants.id = flows.tenant)), 1)::bigint,
+    greatest(floor($3::float8 / (SELECT weight FROM tenants WHERE tenants.id = flows.tenant)), 1)::bigint
+"""
+
+ENDED_SO = """
+SELECT id, lane, rank, state FROM jobs WHERE flow = $1 AND position >= 0 AND state = ANY ($2::smallint[])
+ORDER BY position LIMIT $3 FOR UPDATE
+"""
+
+REOPEN = """
+UPDATE batches SET state = CASE WHEN state = 'paused' THEN state ELSE 'running' END, finished_at = NULL WHERE id = $1
+"""
+
+FORGET_RESULTS = "DELETE FROM results WHERE job = ANY ($1::uuid[])"
+
+MAKE_NEW = """
+UPDATE jobs SET state = 0, failures = 0, deaths = 0, trial = 0, started_at = NULL, finished_at = NULL, outcome = NULL,
+    trail = NULL
+WHERE id = ANY ($1::uuid[])
+"""
+
+LINE_UP_ANEW = """
+INSERT INTO items (lane, flow, rank, not_before, job)
+SELECT lane, $4, rank, $5, job FROM unnest($1::integer[], $2::bigint[], $3::uuid[]) AS given (lane, rank, job)
+"""
+
+_SHOWN = """
+SELECT jobs.id, jobs.position, jobs."order", jobs.failures, jobs.outcome, lanes.key AS lane_key,
+    CASE jobs.state
+        WHEN 1 THEN 'completed' WHEN 2 THEN 'failed' WHEN 3 THEN 'cancelled' WHEN 4 THEN 'refused'
+        ELSE CASE
+            WHEN flows.blocked = 2 THEN 'cancelled'
+            WHEN lanes.holder IS NOT NULL AND items.rank <= lanes.taken_rank AND items.not_before <= lanes.taken_at
+                THEN 'active'
+            ELSE 'waiting' END
+        END AS shown,
+    coalesce(jobs.finished_at, CASE WHEN flows.blocked = 2 THEN batches.finished_at END) AS finished_at
+"""
+
+# The ledger in the order of positions.
+LINES = f"""
+SELECT * FROM (
+    {_SHOWN}
+    FROM batches JOIN flows ON flows.id = batches.flow JOIN jobs ON jobs.flow = batches.flow
+    JOIN lanes ON lanes.id = jobs.lane
+    LEFT JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
+    WHERE batches.id = $1 AND jobs.position >= 0 AND jobs.position > $2
+    ORDER BY jobs.position
+) AS ledger WHERE $4::text[] IS NULL OR shown = ANY ($4) LIMIT $3
+"""
+
+# Results in the order in which they were written, but for those that a transaction still at work may precede.
+FINISHED = f"""
+{_SHOWN}, results.body, results.blob, results.written_by::text AS written_by
+FROM batches JOIN flows ON flows.id = batches.flow JOIN results ON results.flow = batches.flow
+JOIN jobs ON jobs.id = results.job JOIN lanes ON lanes.id = jobs.lane
+LEFT JOIN items ON false
+WHERE batches.id = $1 AND results.written_by IS NOT NULL
+    AND (results.written_by, results.job) > ($2::text::xid8, $3::uuid)
+    AND results.written_by < pg_snapshot_xmin(pg_current_snapshot())
+ORDER BY results.written_by, results.job LIMIT $4
+"""

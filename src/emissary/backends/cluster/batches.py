@@ -1,0 +1,241 @@
+"""Batches and their ledgers on PostgreSQL."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from emissary.backends.cluster import batch_statements as sql
+from emissary.backends.cluster.database import Connection, Database, Record
+from emissary.backends.cluster.lining_up import place_ids
+from emissary.backends.cluster.settling import STATES, Tally, count, job_of
+from emissary.backends.cluster.statements import LOCK_LANES_BY_ID, MAKE_TENANTS
+from emissary.model.batches import Batch, BatchState, Counts, Finished, LedgerLine, NewBatch
+from emissary.model.fairness import ONE, PARKED, rank_of
+from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
+from emissary.model.jobs import JobState, Kind, Priority, StoredResult
+from emissary.model.moments import from_ms, to_ms
+
+__all__ = ["PostgresBatches", "PostgresLedger"]
+
+_BLOCKED = {BatchState.RUNNING: 0, BatchState.PAUSED: 1, BatchState.CANCELLED: 2}
+
+
+class PostgresBatches:
+    """Keeps the promise of `ports.batches.Batches`. `shard` is this process's own part of the counts."""
+
+    def __init__(self, database: Database, shard: int) -> None:
+        self._database = database
+        self._shard = shard
+
+    async def open(self, batch: NewBatch, now: datetime) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(MAKE_TENANTS, [batch.account])
+            values = (batch.account, batch.kind, batch.name, batch.order, batch.priority.value, to_ms(now))
+            await connection.execute(sql.OPEN, batch.id, *values)
+
+    async def seal(self, batch: BatchId) -> None:
+        await self._database.write(sql.SEAL, batch)
+
+    async def find(self, batch: BatchId) -> Batch | None:
+        row = await self._database.read_one(f"{sql.BATCH} WHERE batches.id = $1", batch)
+        return None if row is None else _batch(row)
+
+    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
+        return [_batch(row) for row in await self._database.read(sql.OF_ACCOUNT, account, before, most)]
+
+    async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(sql.LOCK_BATCH, batch)
+            if row is None or row["state"] in ("completed", "cancelled"):
+                return False
+            # A batch that is complete and only not noted as such has ended as well.
+            if row["sealed"] and row["submitted"] == await connection.fetchval(sql.ENDED, row["flow"]):
+                return False
+            if row["state"] != state.value:
+                await connection.execute(sql.BLOCK, row["flow"], _BLOCKED[state])
+                ended = to_ms(now) if state is BatchState.CANCELLED else None
+                await connection.execute(sql.MARK, batch, state.value, ended)
+            return True
+
+    async def again(self, batch: BatchId, states: Collection[JobState], now: datetime, *, most: int) -> int:
+        numbers = [STATES[state] for state in states]
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(sql.LOCK_BATCH, batch)
+            if row is None or not row["sealed"] or row["state"] == "cancelled":
+                return 0
+            jobs = await connection.fetch(sql.ENDED_SO, row["flow"], numbers, most)
+            if not jobs:
+                return 0
+            await self._line_up_anew(connection, row, jobs, now)
+            await connection.execute(sql.REOPEN, batch)
+            tallies: dict[int, Tally] = {row["flow"]: Tally()}
+            for job in jobs:
+                tallies[row["flow"]].add(JobState(_NAMES[job["state"]]), -1)
+            await count(connection, tallies, self._shard)
+            await connection.execute(sql.FORGET_RESULTS, [job["id"] for job in jobs])
+            await connection.execute(sql.MAKE_NEW, [job["id"] for job in jobs])
+            await place_ids(connection, {job["lane"] for job in jobs}, now)
+            return len(jobs)
+
+    async def admit(self, batch: BatchId, job: JobId, *, most: int) -> bool:
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(sql.LOCK_BATCH, batch)
+            if row is None:
+                return False
+            if await connection.fetchval(sql.WAS_ADMITTED, row["flow"], ulid_of(job)):
+                return True
+            if row["admitted"] >= most:
+                return False
+            await connection.execute(sql.ADMIT, batch, row["flow"], ulid_of(job))
+            return True
+
+    async def tidy(self, now: datetime, *, most: int) -> int:
+        done = 0
+        for row in await self._database.read(sql.UNTIDY):
+            done += await self._tidy_one(row["id"], now, most - done)
+            if done >= most:
+                return done
+        return done + await self._database.write(sql.COMPLETE, to_ms(now))
+
+    async def _tidy_one(self, batch: BatchId, now: datetime, most: int) -> int:
+        async with self._database.transaction() as connection:
+            row = await connection.fetchrow(sql.LOCK_BATCH, batch)
+            if row is None or row["tidied_to"] is None:
+                return 0
+            jobs = await connection.fetch(sql.NEXT_JOBS, row["flow"], row["tidied_to"], most)
+            await self._carry_out(connection, row, [job for job in jobs if job["open"]], now)
+            await connection.execute(sql.TIDIED, batch, jobs[-1]["position"] if len(jobs) == most else None)
+            return len(jobs)
+
+    async def _carry_out(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
+        """What the state of the batch means for these of its jobs."""
+        idle = [job for job in jobs if not job["in_hand"]]
+        match BatchState(row["state"]):
+            case BatchState.CANCELLED:
+                await self._end(connection, row, jobs, now)
+            case BatchState.PAUSED:
+                # They stand behind all others, so that nobody has to look past them. What is in hand comes to its end.
+                awake = [job for job in idle if job["rank"] < PARKED]
+                await self._rerank(connection, awake, [job["rank"] + PARKED for job in awake], now)
+            case _:
+                await self._rerank(connection, idle, await self._fresh_ranks(connection, row, len(idle)), now)
+
+    async def _end(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
+        lanes = {job["lane"] for job in jobs}
+        await connection.fetch(LOCK_LANES_BY_ID, sorted(lanes))
+        ids = [job["id"] for job in jobs]
+        gone = await connection.fetch(sql.END_JOBS, ids, row["finished_at"])
+        await connection.execute(sql.DROP_ITEMS_OF, ids)
+        tally = Tally()
+        tally.add(JobState.CANCELLED, len(gone))
+        await count(connection, {row["flow"]: tally}, self._shard)
+        await place_ids(connection, lanes, now)
+
+    async def _fresh_ranks(self, connection: Connection, row: Record, number: int) -> list[int]:
+        ((first, step),) = await connection.fetch(sql.ADVANCE, row["flow"], number, ONE)
+        priority = Priority(row["priority"])
+        return [rank_of(first + index * step, priority) for index in range(number)]
+
+    async def _rerank(self, connection: Connection, jobs: list[Record], ranks: list[int], now: datetime) -> None:
+        if not jobs:
+            return
+        await connection.fetch(LOCK_LANES_BY_ID, sorted({job["lane"] for job in jobs}))
+        columns = [[job[name] for job in jobs] for name in ("id", "lane", "rank")]
+        await connection.execute(sql.RERANK_ITEMS, *columns, ranks)
+        await connection.execute(sql.RERANK_JOBS, columns[0], ranks)
+        await place_ids(connection, {job["lane"] for job in jobs}, now)
+
+    async def _line_up_anew(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
+        await connection.fetch(LOCK_LANES_BY_ID, sorted({job["lane"] for job in jobs}))
+        ranks = await self._fresh_ranks(connection, row, len(jobs))
+        ids, lanes = [job["id"] for job in jobs], [job["lane"] for job in jobs]
+        await connection.execute(sql.RERANK_JOBS, ids, ranks)
+        await connection.execute(sql.LINE_UP_ANEW, lanes, ranks, ids, row["flow"], to_ms(now))
+
+
+_NAMES = {number: state.value for state, number in STATES.items()}
+
+
+def _batch(row: Record) -> Batch:
+    total, state = row["submitted"], BatchState(row["state"])
+    completed, refused, failed = row["completed"], row["refused"], row["failed"]
+    cancelled = row["cancelled"]
+    if state is BatchState.CANCELLED:
+        cancelled = total - completed - refused - failed  # the rows say so only once they are tidied up
+    counts = Counts(completed, refused, failed, cancelled, row["cached"], row["credits"])
+    finished = row["finished_at"]
+    if row["sealed"] and state in (BatchState.RUNNING, BatchState.PAUSED) and counts.ended == total:
+        state, finished = BatchState.COMPLETED, finished or row["last_end"]
+    return Batch(
+        id=BatchId(row["id"]),
+        account=AccountId(row["account"]),
+        kind=Kind(row["kind"]),
+        name=row["name"],
+        order=row["order"],
+        priority=Priority(row["priority"]),
+        state=state,
+        sealed=row["sealed"],
+        total=total,
+        active=0 if state is BatchState.CANCELLED else row["active"],
+        created_at=from_ms(row["created_at"]),
+        finished_at=None if finished is None else from_ms(finished),
+        counts=counts,
+    )
+
+
+class PostgresLedger:
+    """Keeps the promise of `ports.batches.Ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def order_of(self, batch: BatchId) -> bytes | None:
+        row = await self._database.read_one('SELECT "order" FROM batches WHERE id = $1', batch)
+        return None if row is None else bytes(row[0])
+
+    async def lines(
+        self, batch: BatchId, *, after: int, most: int, states: Collection[JobState] | None = None
+    ) -> list[LedgerLine]:
+        wanted = None if states is None else [state.value for state in states]
+        rows = await self._database.read(sql.LINES, batch, after, most, wanted)
+        return [_line(row) for row in rows]
+
+    async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
+        transaction, job = _read_cursor(after)
+        rows = await self._database.read(sql.FINISHED, batch, transaction, job, most)
+        return [
+            Finished(
+                _cursor(row["written_by"], row["id"]),
+                _line(row),
+                StoredResult(row["outcome"], row["body"], row["blob"]),
+            )
+            for row in rows
+        ]
+
+
+def _line(row: Record) -> LedgerLine:
+    finished = row["finished_at"]
+    return LedgerLine(
+        job=job_of(row["id"]),
+        position=row["position"],
+        state=JobState(row["shown"]),
+        lane=row["lane_key"],
+        order=row["order"],
+        failures=row["failures"],
+        outcome=row["outcome"],
+        finished_at=None if finished is None else from_ms(finished),
+    )
+
+
+def _cursor(transaction: str, job: bytes) -> str:
+    return f"{transaction}-{job_of(job).removeprefix('job_')}"
+
+
+def _read_cursor(text: str) -> tuple[str, bytes]:
+    """Where to read on. What is not a cursor of ours leads to the beginning of nothing, and is refused above."""
+    transaction, _, job = text.partition("-")
+    identity = ulid_of(job)
+    if not text:
+        return "0", bytes(16)
+    if not transaction.isdigit() or identity is None:
+        raise ValueError(f"{text!r} is not a cursor")
+    return transaction, identity

@@ -1,0 +1,96 @@
+"""The lanes on PostgreSQL. Whoever changes a lane, or what stands in it, has locked it before."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from emissary.backends.cluster import statements as sql
+from emissary.backends.cluster.claiming import claim, take
+from emissary.backends.cluster.database import Connection, Database
+from emissary.backends.cluster.flows import FlowBook
+from emissary.backends.cluster.lining_up import submit
+from emissary.backends.cluster.outages import gave_way
+from emissary.backends.cluster.settling import Tally, count, forsake, job_of, settle
+from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import JobId, WorkerId, ulid_of
+from emissary.model.jobs import JobState, NewJob
+from emissary.model.lanes import Claim, Claimed, Grip, LaneKey, Report, Taken, Wish
+from emissary.model.moments import to_ms
+
+__all__ = ["PostgresLanes"]
+
+T = TypeVar("T")
+
+_TRIES = 5
+
+
+class PostgresLanes:
+    """Keeps the promise of `ports.lanes.Lanes`. `shard` is this process's own part of the counts."""
+
+    def __init__(self, database: Database, shard: int) -> None:
+        self._database = database
+        self._shard = shard
+        self._book = FlowBook()
+
+    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
+        if not jobs:
+            return frozenset()
+        accepted = await self._in_one_go(lambda connection: submit(connection, jobs, now, self._book))
+        self._book.note_made(jobs)
+        return accepted
+
+    async def claim(self, asked: Claim, now: datetime) -> Claimed:
+        return await self._in_one_go(lambda connection: claim(connection, asked, now, self._book))
+
+    async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:
+        return await self._in_one_go(lambda connection: take(connection, wishes, now, self._book))
+
+    async def renew(self, grips: Sequence[Grip], until: datetime) -> frozenset[LaneKey]:
+        keys, fences = [grip.lane for grip in grips], [grip.fence for grip in grips]
+        rows = await self._in_one_go(lambda connection: connection.fetch(sql.RENEW, keys, fences, to_ms(until)))
+        return frozenset(keys) - {row["key"] for row in rows}
+
+    async def settle(self, report: Report, now: datetime) -> frozenset[JobId]:
+        written = await self._in_one_go(
+            lambda connection: settle(connection, report, now, shard=self._shard, book=self._book)
+        )
+        self._book.note_made(written.follow_ups)
+        return written.jobs
+
+    async def wake(self, now: datetime) -> int:
+        return await self._database.write(sql.WAKE, to_ms(now))
+
+    async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
+        return await self._in_one_go(
+            lambda connection: forsake(connection, workers, now, gap, shard=self._shard, book=self._book)
+        )
+
+    async def cancel(self, jobs: Sequence[JobId], now: datetime) -> frozenset[JobId]:
+        ids = [identity for identity in map(ulid_of, jobs) if identity is not None]
+
+        async def work(connection: Connection) -> frozenset[JobId]:
+            open_jobs = await connection.fetch(sql.JOBS_TO_CANCEL, ids)
+            lanes = sorted({row["lane"] for row in open_jobs})
+            await connection.fetch(sql.LOCK_LANES_BY_ID, lanes)
+            ended = await connection.fetch(sql.CANCEL_JOBS, [row["id"] for row in open_jobs], to_ms(now))
+            where = [[row[name] for row in ended] for name in ("lane", "rank", "id")]
+            await connection.fetch(sql.DROP_ITEMS, *where)
+            tallies: dict[int, Tally] = {}
+            for row in ended:
+                tallies.setdefault(row["flow"], Tally()).add(JobState.CANCELLED)
+            await count(connection, tallies, self._shard)
+            await connection.execute(sql.PLACE, lanes, to_ms(now))
+            return frozenset(job_of(row["id"]) for row in ended)
+
+        return await self._in_one_go(work) if ids else frozenset()
+
+    async def _in_one_go(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run the work in a transaction; the server may choose it as the one to give way to another, so try again."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                async with self._database.transaction() as connection:
+                    return await work(connection)
+            except StoreUnavailable as error:
+                if not gave_way(error) or not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")

@@ -1,0 +1,177 @@
+"""Puts jobs into their lanes, in the transaction of whoever submits or settles."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from emissary.backends.cluster import statements as sql
+from emissary.backends.cluster.database import Connection
+from emissary.backends.cluster.flows import FlowBook, flow_key
+from emissary.model.fairness import ONE, Turns, rank_of
+from emissary.model.ids import JobId, ulid_of
+from emissary.model.jobs import NewJob
+from emissary.model.moments import to_ms
+
+__all__ = ["LaneRow", "LinedUp", "line_up", "lock_lanes", "place", "place_ids", "raw", "submit"]
+
+_READY = 1
+_NO_BATCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRow:
+    """A lane as it was when it was locked."""
+
+    id: int
+    fence: int
+    held: bool
+    state: int
+    rank: int
+
+    def stands_before(self, rank: int) -> bool:
+        """Whether the lane is found in line no later than an item of this rank asks for."""
+        return self.state == _READY and self.rank <= rank
+
+
+def raw(job: JobId) -> bytes:
+    """The id as it is kept."""
+    found = ulid_of(job)
+    if found is None:
+        raise ValueError(f"{job} is not the name of a job")
+    return found
+
+
+async def lock_lanes(connection: Connection, keys: Iterable[str], *, new: Iterable[str] = ()) -> dict[str, LaneRow]:
+    """Lock the lanes, in the one order in which everybody does; `new` ones are made where they are missing."""
+    to_make = sorted(set(new))
+    if to_make:
+        await connection.execute(sql.MAKE_LANES, to_make)
+    rows = await connection.fetch(sql.LOCK_LANES, list({*keys, *to_make}))
+    locked = {key: LaneRow(identity, fence, held, state, rank) for key, identity, fence, held, state, rank in rows}
+    # One that was empty for weeks may have been dropped in between; made anew, it comes last in the order.
+    gone = [key for key in to_make if key not in locked]
+    return locked | await lock_lanes(connection, (), new=gone) if gone else locked
+
+
+@dataclass(frozen=True, slots=True)
+class _FlowTurns:
+    """A flow, the place in it of the next job, and the turns that were given out to what comes now."""
+
+    id: int
+    position: int
+    turns: Turns
+
+
+@dataclass(frozen=True, slots=True)
+class LinedUp:
+    """The jobs that were accepted, and the lanes that are to be placed since something has come into them."""
+
+    jobs: list[NewJob]
+    lanes: list[LaneRow]
+
+
+async def submit(connection: Connection, jobs: Sequence[NewJob], now: datetime, book: FlowBook) -> frozenset[JobId]:
+    """Write the jobs and their items; returns those that were accepted."""
+    await book.make(connection, jobs)
+    lanes = await lock_lanes(connection, (), new=[job.lane for job in jobs])
+    lined_up = await line_up(connection, jobs, lanes, now)
+    await place(connection, lined_up.lanes, now)
+    return frozenset(job.id for job in lined_up.jobs)
+
+
+async def line_up(connection: Connection, jobs: Sequence[NewJob], lanes: dict[str, LaneRow], now: datetime) -> LinedUp:
+    """Write the jobs and their items. Their lanes are still to be placed."""
+    shares = await _shares(connection, jobs)
+    wanted = [job for job in jobs if job.batch is None or job.batch in shares]
+    wanted = await _unseen(connection, wanted)
+    turns = await _turns(connection, wanted, shares)
+    accepted = [job for job in wanted if flow_key(job) in turns]
+    if not accepted:
+        return LinedUp([], [])
+    places = _Places(accepted, lanes, turns, now)
+    await _write(connection, places, now)
+    fronts: dict[str, int] = {}
+    for job, rank in zip(accepted, places.ranks, strict=True):
+        fronts[job.lane] = min(rank, fronts.get(job.lane, rank))
+    return LinedUp(accepted, [lanes[key] for key, front in fronts.items() if not lanes[key].stands_before(front)])
+
+
+async def place(connection: Connection, lanes: Iterable[LaneRow], now: datetime) -> None:
+    """Place lanes that nobody holds, by what stands in them now."""
+    await place_ids(connection, {lane.id for lane in lanes if not lane.held}, now)
+
+
+async def place_ids(connection: Connection, lanes: Collection[int], now: datetime) -> None:
+    """The same by number; those that are held are left as they are."""
+    if lanes:
+        await connection.execute(sql.PLACE, sorted(lanes), to_ms(now))
+
+
+async def _shares(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, int]:
+    """Among how many batches an account divides its part; batches that have ended are not among them."""
+    batches = {job.batch for job in jobs if job.batch is not None}
+    if not batches:
+        return {}
+    rows = await connection.fetch(sql.BATCHES_OF_FLOWS, list(batches))
+    return {name: mine if others else 1 for name, state, mine, others, _ in rows if state in ("running", "paused")}
+
+
+async def _unseen(connection: Connection, jobs: list[NewJob]) -> list[NewJob]:
+    marked = [job for job in jobs if job.mark is not None]
+    if not marked:
+        return jobs
+    keys = [flow_key(job) for job in marked]
+    rows = await connection.fetch(sql.MARK, keys, [job.mark for job in marked])
+    fresh = {(key, mark) for key, mark in rows}
+    kept = []
+    for job in jobs:
+        place_in_batch = (flow_key(job), job.mark)
+        if job.mark is None or place_in_batch in fresh:
+            fresh.discard(place_in_batch)  # of two alike in one call, the first is the one
+            kept.append(job)
+    return kept
+
+
+async def _turns(connection: Connection, jobs: list[NewJob], shares: dict[str, int]) -> dict[str, _FlowTurns]:
+    counts: dict[str, int] = {}
+    for job in jobs:
+        key = flow_key(job)
+        counts[key] = counts.get(key, 0) + 1
+    if not counts:
+        return {}
+    sharing = [shares.get(key, 1) for key in counts]
+    rows = await connection.fetch(sql.ADVANCE_FLOWS, list(counts), list(counts.values()), ONE, sharing)
+    return {key: _FlowTurns(flow, position, Turns(first, step)) for key, flow, first, step, position in rows}
+
+
+class _Places:
+    """The columns of jobs and items, in the order of the jobs."""
+
+    def __init__(
+        self, jobs: list[NewJob], lanes: dict[str, LaneRow], turns: dict[str, _FlowTurns], now: datetime
+    ) -> None:
+        given: dict[str, int] = {}
+        self.flows: list[int] = []
+        self.ranks: list[int] = []
+        self.positions: list[int] = []
+        for job in jobs:
+            key = flow_key(job)
+            flow = turns[key]
+            index = given.get(key, 0)
+            given[key] = index + 1
+            self.flows.append(flow.id)
+            self.ranks.append(rank_of(flow.turns.tag(index), job.priority))
+            self.positions.append(_NO_BATCH if job.batch is None else flow.position + index)
+        at_once = to_ms(now)
+        self.ids = [raw(job.id) for job in jobs]
+        self.lanes = [lanes[job.lane].id for job in jobs]
+        self.kinds = [job.kind for job in jobs]
+        self.orders = [job.order for job in jobs]
+        self.not_before = [at_once if job.not_before is None else to_ms(job.not_before) for job in jobs]
+
+
+async def _write(connection: Connection, new: _Places, now: datetime) -> None:
+    await connection.execute(
+        sql.ACCEPT_JOBS, new.ids, new.ranks, new.lanes, new.flows, new.positions, new.kinds, new.orders, to_ms(now)
+    )
+    await connection.execute(sql.LINE_UP, new.lanes, new.flows, new.ranks, new.not_before, new.ids)

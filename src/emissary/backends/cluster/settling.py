@@ -1,0 +1,241 @@
+"""Writes what became of items and gives lanes back, in the transaction of a report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+
+from emissary.backends.cluster import statements as sql
+from emissary.backends.cluster.database import Connection, Record
+from emissary.backends.cluster.flows import FlowBook
+from emissary.backends.cluster.lining_up import LaneRow, line_up, lock_lanes, place, raw
+from emissary.model.ids import JobId, WorkerId, ulid_text
+from emissary.model.jobs import FINAL_STATES, JobState, NewJob
+from emissary.model.lanes import Release, Report, Settlement, Trial
+from emissary.model.moments import rest_ms, to_ms
+
+__all__ = ["STATES", "Tally", "Written", "count", "forsake", "job_of", "settle"]
+
+STATES = {
+    JobState.WAITING: 0,
+    JobState.COMPLETED: 1,
+    JobState.FAILED: 2,
+    JobState.CANCELLED: 3,
+    JobState.REFUSED: 4,
+}
+_DEADLY = 3
+_POISON = msgspec.json.encode(
+    {"kind": "invalid", "code": "poison", "detail": f"{_DEADLY} workers died while they handled this job"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What of a report was written."""
+
+    jobs: frozenset[JobId]
+    follow_ups: tuple[NewJob, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many jobs of one flow ended how."""
+
+    ends: dict[JobState, int] = field(default_factory=dict)
+    cached: int = 0
+    credits: int = 0
+
+    def add(self, state: JobState, number: int = 1) -> None:
+        self.ends[state] = self.ends.get(state, 0) + number
+
+
+def job_of(identity: bytes) -> JobId:
+    """The job that is kept under this id."""
+    return JobId("job_" + ulid_text(identity))
+
+
+async def settle(connection: Connection, report: Report, now: datetime, *, shard: int, book: FlowBook) -> Written:
+    """Write all of the report that is told under the fences of now."""
+    news = [job for told in report.settlements for job in told.follow_ups]
+    onward = [told.onward for told in report.settlements if told.onward is not None]
+    await book.make(connection, news)
+    grips = [
+        *(t.grip for t in report.settlements),
+        *(r.grip for r in report.releases),
+        *(t.grip for t in report.trials),
+    ]
+    lanes = await lock_lanes(connection, {grip.lane for grip in grips}, new=[*onward, *(job.lane for job in news)])
+    ours = [told for told in report.settlements if _holds(lanes, told)]
+    ended = await _finish(connection, [t for t in ours if t.state in FINAL_STATES], lanes, now, shard=shard, book=book)
+    later = await _postpone(connection, [t for t in ours if t.state is JobState.DELAYED], lanes, now)
+    moved = await _move(connection, [t for t in ours if t.state is JobState.WAITING], lanes, now)
+    written = ended | later | moved
+    follow_ups = [job for told in ours if told.job in written for job in told.follow_ups]
+    news_in = await line_up(connection, follow_ups, lanes, now)
+    await _try_out(connection, [trial for trial in report.trials if _holds(lanes, trial)])
+    given = [release for release in report.releases if _holds(lanes, release)]
+    await _release(connection, given, lanes, now)
+    released = {release.grip.lane for release in given}
+    moved_to = {lanes[key] for key in onward if key not in released}
+    await place(connection, [*moved_to, *news_in.lanes], now)
+    return Written(written, tuple(news_in.jobs))
+
+
+def _holds(lanes: dict[str, LaneRow], told: Settlement | Release | Trial) -> bool:
+    lane = lanes.get(told.grip.lane)
+    return lane is not None and lane.fence == told.grip.fence
+
+
+async def _finish(
+    connection: Connection,
+    told: list[Settlement],
+    lanes: dict[str, LaneRow],
+    now: datetime,
+    *,
+    shard: int,
+    book: FlowBook,
+) -> frozenset[JobId]:
+    if not told:
+        return frozenset()
+    places = _places(told, lanes)
+    flow_of: dict[bytes, int] = {row[0]: row[1] for row in await connection.fetch(sql.REMOVE_ITEMS, *places)}
+    if not flow_of:
+        return frozenset()
+    pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
+    ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
+    await connection.execute(
+        sql.SETTLE_JOBS,
+        ids,
+        [STATES[each.state] for each in kept],
+        [to_ms(each.started_at) for each in kept],
+        [each.failures for each in kept],
+        [None if each.result is None else each.result.outcome for each in kept],
+        to_ms(now),
+    )
+    owners = await book.owners(connection, flow_of.values())
+    results = [(job, each.result) for job, each in pairs if each.result is not None]
+    if results:
+        await connection.execute(
+            sql.KEEP_RESULTS,
+            [job for job, _ in results],
+            [flow_of[job] for job, _ in results],
+            [result.body for _, result in results],
+            [result.blob for _, result in results],
+            [owners[flow_of[job]].batch is not None for job, _ in results],
+        )
+    tallies: dict[int, Tally] = {}
+    for job, each in pairs:
+        tally = tallies.setdefault(flow_of[job], Tally())
+        tally.add(each.state)
+        tally.credits += each.credits
+        tally.cached += each.cached
+    await count(connection, tallies, shard)
+    return frozenset(each.job for each in kept)
+
+
+async def count(connection: Connection, tallies: dict[int, Tally], shard: int) -> None:
+    """Add to the counts of flows, in the shard of this process."""
+    if not tallies:
+        return
+    values = tallies.values()
+    ends = (JobState.COMPLETED, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED)
+    columns = [[tally.ends.get(state, 0) for tally in values] for state in ends]
+    columns += [[tally.cached for tally in values], [tally.credits for tally in values]]
+    await connection.execute(sql.TALLY, list(tallies), shard, *columns)
+
+
+def _places(told: Sequence[Settlement], lanes: dict[str, LaneRow]) -> tuple[list[int], list[int], list[bytes]]:
+    return (
+        [lanes[each.grip.lane].id for each in told],
+        [each.rank for each in told],
+        [raw(each.job) for each in told],
+    )
+
+
+async def _postpone(
+    connection: Connection, told: list[Settlement], lanes: dict[str, LaneRow], now: datetime
+) -> frozenset[JobId]:
+    if not told:
+        return frozenset()
+    until = [to_ms(each.retry_at or now) for each in told]
+    places = _places(told, lanes)
+    written = {row[0] for row in await connection.fetch(sql.POSTPONE_ITEMS, *places, until)}
+    kept = [(job, each) for job, each in zip(places[2], told, strict=True) if job in written]
+    await connection.execute(sql.POSTPONE_JOBS, [job for job, _ in kept], [each.failures for _, each in kept])
+    return frozenset(each.job for _, each in kept)
+
+
+async def _move(
+    connection: Connection, told: list[Settlement], lanes: dict[str, LaneRow], now: datetime
+) -> frozenset[JobId]:
+    if not told:
+        return frozenset()
+    places = _places(told, lanes)
+    flow_of = {row[0]: row[1] for row in await connection.fetch(sql.REMOVE_ITEMS, *places)}
+    pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
+    ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
+    targets = [lanes[each.onward or ""].id for each in kept]
+    await connection.execute(sql.MOVE_JOBS, ids, targets, [each.trail for each in kept])
+    flows, ranks = [flow_of[job] for job in ids], [each.rank for each in kept]
+    await connection.execute(sql.LINE_UP, targets, flows, ranks, [to_ms(now)] * len(kept), ids)
+    return frozenset(each.job for each in kept)
+
+
+async def _try_out(connection: Connection, trials: list[Trial]) -> None:
+    if trials:
+        ids, fences = [raw(trial.job) for trial in trials], [trial.grip.fence for trial in trials]
+        await connection.execute(sql.TRY_OUT, ids, fences)
+
+
+async def _release(connection: Connection, releases: list[Release], lanes: dict[str, LaneRow], now: datetime) -> None:
+    if releases:
+        await connection.execute(
+            sql.RELEASE,
+            [lanes[each.grip.lane].id for each in releases],
+            [rest_ms(each.rest_until, now) for each in releases],
+            [each.reason.value for each in releases],
+            [None if each.gap is None else each.gap // timedelta(milliseconds=1) for each in releases],
+            [each.stretch for each in releases],
+            [min(each.strikes, 1_000) for each in releases],
+            to_ms(now),
+        )
+
+
+async def forsake(
+    connection: Connection,
+    workers: Sequence[WorkerId],
+    now: datetime,
+    gap: timedelta,
+    *,
+    shard: int,
+    book: FlowBook,
+) -> int:
+    """Give back the lanes of dead workers, and note what may have killed them."""
+    held = await connection.fetch(sql.FORSAKE, list(workers))
+    if not held:
+        return 0
+    ids = [row["id"] for row in held]
+    blamed = await connection.fetch(sql.BLAME_SUSPECTS, ids, [row["fence"] for row in held])
+    await connection.execute(sql.BLAME, ids, [row["taken_rank"] for row in held], to_ms(now))
+    deadly = [row for row in blamed if row["deaths"] >= _DEADLY]
+    if deadly:
+        await _end_poison(connection, deadly, now, shard=shard, book=book)
+    rests = [to_ms(now) + max(row["gap_ms"], gap // timedelta(milliseconds=1)) for row in held]
+    strikes, stretches = [row["strikes"] for row in held], [row["stretch"] for row in held]
+    reasons, gaps = ["gap"] * len(held), [None] * len(held)
+    await connection.execute(sql.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now))
+    return len(held)
+
+
+async def _end_poison(connection: Connection, rows: list[Record], now: datetime, *, shard: int, book: FlowBook) -> None:
+    ids, flows = [row["id"] for row in rows], [row["flow"] for row in rows]
+    owners = await book.owners(connection, flows)
+    await connection.execute(sql.END_POISON, ids, to_ms(now), _POISON)
+    await connection.execute(sql.DROP_ITEMS, [row["lane"] for row in rows], [row["rank"] for row in rows], ids)
+    nothing, of_batch = [None] * len(rows), [owners[flow].batch is not None for flow in flows]
+    await connection.execute(sql.KEEP_RESULTS, ids, flows, nothing, nothing, of_batch)
+    tallies: dict[int, Tally] = {}
+    for row in rows:
+        tallies.setdefault(row["flow"], Tally()).add(JobState.FAILED)
+    await count(connection, tallies, shard)

@@ -1,0 +1,103 @@
+"""Ends jobs: out of the line, into the ledger with their results, and counted, all in the caller's transaction."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from emissary.backends.embedded import settling_statements as sql
+from emissary.backends.embedded.lists import as_list, one, reader
+from emissary.model.ids import JobId
+from emissary.model.jobs import JobState, StoredResult
+from emissary.model.moments import to_ms
+
+__all__ = ["End", "Place", "complete", "count", "end", "places_of"]
+
+_ROWS_AT_ONCE = 64
+_COLUMNS = ("completed", "refused", "failed", "cancelled", "cached", "credits")
+
+
+class Place(NamedTuple):
+    """Where a job stands that has not ended."""
+
+    number: int
+    lane: int
+    rank: int
+    flow: int
+    in_batch: int
+    blocked: int
+    id: JobId = JobId("")  # where it was asked for
+
+
+class End(NamedTuple):
+    """How a job ends that stood there. Without `failures`, they stay as they were."""
+
+    stood: Place
+    state: JobState
+    result: StoredResult | None = None
+    started_at: int | None = None
+    failures: int | None = None
+    credits: int = 0
+    cached: bool = False
+
+
+_read_places = reader(Place)
+
+
+def places_of(connection: sqlite3.Connection, jobs: Collection[JobId]) -> dict[JobId, Place]:
+    """Where those of the jobs stand that have not ended, alone or with their batch."""
+    rows = _read_places(one(connection, sql.JOBS_IN_LINE, {"jobs": as_list(list(jobs))}))
+    return {row.id: row for row in rows}
+
+
+def end(connection: sqlite3.Connection, ends: Sequence[End], now: datetime) -> None:
+    """Jobs leave the line with what became of them; their lanes are still to be placed."""
+    if not ends:
+        return
+    items = [(each.stood.lane, each.stood.rank, each.stood.number) for each in ends]
+    connection.execute(sql.REMOVE_ITEMS, {"items": as_list(items)})
+    rows = [(each.stood.number, each.state, each.started_at, each.failures, _outcome(each)) for each in ends]
+    connection.execute(sql.END_JOBS, {"jobs": as_list(rows), "now": to_ms(now)})
+    _keep_results(connection, ends)
+    count(connection, _tallies(ends), now)
+
+
+def count(connection: sqlite3.Connection, tallies: Mapping[int, Counter[str]], now: datetime) -> None:
+    """Add to the counts of flows; a batch of which everything has ended by now is completed."""
+    rows = [(flow, *(tally[column] for column in _COLUMNS)) for flow, tally in tallies.items()]
+    connection.execute(sql.TALLY, {"tallies": as_list(rows), "now": to_ms(now)})
+    complete(connection, list(tallies))
+
+
+def complete(connection: sqlite3.Connection, flows: list[int]) -> None:
+    """Those of the flows that are sealed batches, and of which everything has ended, are completed."""
+    connection.execute(sql.COMPLETE, {"flows": as_list(flows)})
+
+
+def _outcome(each: End) -> msgspec.Raw | None:
+    return None if each.result is None else msgspec.Raw(each.result.outcome)
+
+
+def _keep_results(connection: sqlite3.Connection, ends: Sequence[End]) -> None:
+    kept = [
+        (each.stood.number, each.stood.flow if each.stood.in_batch else None, each.result.body, each.result.blob)
+        for each in ends
+        if each.result is not None
+    ]
+    for start in range(0, len(kept), _ROWS_AT_ONCE):
+        rows = kept[start : start + _ROWS_AT_ONCE]
+        statement = sql.KEEP_RESULT.format(rows=", ".join(["(?, ?, ?, ?)"] * len(rows)))
+        connection.execute(statement, [value for row in rows for value in row])
+
+
+def _tallies(ends: Sequence[End]) -> dict[int, Counter[str]]:
+    tallies: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for each in ends:
+        tally = tallies[each.stood.flow]
+        tally[each.state.value] += 1
+        tally["cached"] += each.cached
+        tally["credits"] += each.credits
+    return tallies

@@ -1,0 +1,68 @@
+"""The ledgers of batches on SQLite."""
+
+import sqlite3
+from collections.abc import Collection
+from typing import Any
+
+from emissary.backends.embedded import batch_statements as sql
+from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.lists import as_list
+from emissary.model.batches import Finished, LedgerLine
+from emissary.model.ids import BatchId, JobId
+from emissary.model.jobs import JobState, StoredResult
+from emissary.model.moments import from_ms
+
+__all__ = ["SqliteLedger"]
+
+_BAD_ENDS = frozenset({JobState.FAILED, JobState.REFUSED})
+
+
+class SqliteLedger:
+    """Keeps the promise of `ports.batches.Ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def order_of(self, batch: BatchId) -> bytes | None:
+        rows = await self._read(sql.ORDER_OF, {"batch": batch})
+        return rows[0][0] if rows else None
+
+    async def lines(
+        self, batch: BatchId, *, after: int, most: int, states: Collection[JobState] | None = None
+    ) -> list[LedgerLine]:
+        statement = sql.LINES_BADLY_ENDED if states is not None and _BAD_ENDS.issuperset(states) else sql.LINES
+        wanted = None if states is None else as_list(list(states))
+        rows = await self._read(statement, {"batch": batch, "after": after, "most": most, "states": wanted})
+        return [_line(row) for row in rows]
+
+    async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
+        if after and not after.isdecimal():
+            raise ValueError(f"{after!r} is not a cursor")
+        rows = await self._read(sql.FINISHED, {"batch": batch, "after": int(after or 0), "most": most})
+        return [_finished(row) for row in rows]
+
+    async def _read(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        def work(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            return connection.execute(statement, values).fetchall()
+
+        return await self._database.read(work)
+
+
+def _line(row: tuple[Any, ...]) -> LedgerLine:
+    job, position, state, lane, order, failures, outcome, finished_at = row[:8]
+    return LedgerLine(
+        job=JobId(job),
+        position=position,
+        state=JobState(state),
+        lane=lane,
+        order=order.encode(),
+        failures=failures,
+        outcome=None if outcome is None else outcome.encode(),
+        finished_at=None if finished_at is None else from_ms(finished_at),
+    )
+
+
+def _finished(row: tuple[Any, ...]) -> Finished:
+    line, (seq, body, blob) = _line(row), row[8:]
+    # A result is written with its outcome.
+    return Finished(str(seq), line, StoredResult(line.outcome or b"", body, blob))

@@ -1,0 +1,198 @@
+"""Puts the parts together, on whichever backend the settings ask for."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from emissary import __version__
+from emissary.adapters.clock import SystemChance
+from emissary.adapters.extraction.pool import ExtractionPool
+from emissary.adapters.extraction.process import ChildLimits
+from emissary.adapters.http import HttpWeb
+from emissary.adapters.memory import resident_bytes
+from emissary.api.services import Services
+from emissary.compose.backends import Backend, open_backend
+from emissary.compose.coordination import coordinator_of
+from emissary.compose.health import Health
+from emissary.engine.coordinator import Coordinator
+from emissary.engine.delivery import DELIVER, DeliveryHandler
+from emissary.engine.handlers import Handler
+from emissary.engine.jobs import Jobs
+from emissary.engine.lane_run import Tools
+from emissary.engine.results import Settler
+from emissary.engine.worker import Ground, Worker, WorkerLimits
+from emissary.model.jobs import Kind
+from emissary.model.lanes import LaneKey, Pace
+from emissary.ports.clock import Chance, Clock
+from emissary.ports.extraction import Extraction
+from emissary.ports.records import WorkerRecords
+from emissary.ports.web import Web
+from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
+from emissary.products.scrape.batches import ScrapeBatches
+from emissary.products.scrape.frontier import Frontier
+from emissary.products.scrape.memory import Memory
+from emissary.products.scrape.order import SCRAPE_HTTP
+from emissary.products.scrape.templates import Templates
+from emissary.reading.credentials import Credentials
+from emissary.reading.egress import EgressPool, EgressWeb, Strategy
+from emissary.reading.egress_list import read_proxies
+from emissary.reading.extract import extract
+from emissary.reading.extract.weighing import is_light
+from emissary.reading.guard import Guard
+from emissary.reading.house_rules import HouseRulesBook
+from emissary.reading.identity import Identity
+from emissary.reading.owners import OwnersBook
+from emissary.reading.sessions import SessionBook
+from emissary.reading.upkeep import Stores, Upkeep
+from emissary.reading.urls import parse
+from emissary.reading.visit import Visitor
+from emissary.settings import Settings
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["App", "open_app"]
+
+_ITEMS_PER_TAKE = 20
+_JITTER = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything, put together."""
+
+    settings: Settings
+    services: Services
+    worker: Worker
+    coordinator: Coordinator
+    chance: Chance
+    upkeep: Upkeep
+    stores: Stores
+    web: Web
+    workers: WorkerRecords
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the parts of the app have in common."""
+
+    settings: Settings
+    backend: Backend
+    web: Web
+    credentials: Credentials
+    extraction: Extraction
+    metrics: Metrics
+    chance: Chance
+    owners: OwnersBook
+
+    @property
+    def clock(self) -> Clock:
+        return self.backend.clock
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Open the stores, bring them up to date, and put the parts together; everything is closed again at the end."""
+    chance, metrics, guard = SystemChance(), Metrics(), Guard(settings.allow_networks)
+    pool = EgressPool(read_proxies(settings.egress), Strategy(settings.egress_strategy))
+    async with open_backend(settings, chance) as backend:
+        credentials = _credentials(settings, backend.clock)
+        async with (
+            HttpWeb(permits=guard.permits, present=credentials.present, clock=backend.clock) as web,
+            _extraction(settings, metrics) as extraction,
+        ):
+            await credentials.load(backend.secrets, backend.vault, chance)
+            egress = EgressWeb(web, pool, backend.clock)
+            owners = OwnersBook(backend.owners, backend.clock)
+            yield _assemble(_Parts(settings, backend, egress, credentials, extraction, metrics, chance, owners))
+
+
+def _credentials(settings: Settings, clock: Clock) -> Credentials:
+    identity = Identity(__version__, settings.contact, settings.agent_email)
+    agent = None if settings.agent_url is None else parse(str(settings.agent_url))
+    return Credentials(identity, agent, settings.signature_form, clock=clock)
+
+
+def _extraction(settings: Settings, metrics: Metrics) -> ExtractionPool:
+    limits = ChildLimits(memory=settings.extraction_memory * 1024**2, seconds=settings.extraction_seconds)
+    return ExtractionPool(extract, is_light, processes=settings.extraction_processes, limits=limits, metrics=metrics)
+
+
+def _assemble(parts: _Parts) -> App:
+    backend, clock, chance = parts.backend, parts.clock, parts.chance
+    jobs = Jobs(backend.lanes, backend.jobs, backend.blobs, bus=backend.bus, clock=clock, metrics=parts.metrics)
+    services = Services(
+        version=__version__,
+        scrapes=Scrapes(jobs, clock=clock, chance=chance),
+        batches=ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance),
+        jobs=jobs,
+        accounts=backend.accounts,
+        metrics=parts.metrics,
+        clock=clock,
+        health=Health(parts.settings.data_dir, backend.touch).parts,
+        credentials=parts.credentials,
+        owners=parts.owners,
+        gap=parts.settings.gap,
+    )
+    stores = Stores(
+        parts.owners,
+        parts.credentials,
+        backend.secrets,
+        backend.vault,
+        backend.pages,
+        backend.sessions,
+        backend.captures,
+        backend.rules,
+    )
+    upkeep = Upkeep(stores, clock, chance)
+    coordinator = coordinator_of(parts.settings, backend, parts.metrics)
+    worker = _worker(parts)
+    return App(parts.settings, services, worker, coordinator, chance, upkeep, stores, parts.web, backend.workers)
+
+
+def _worker(parts: _Parts) -> Worker:
+    settings, backend, clock = parts.settings, parts.backend, parts.clock
+    handlers: dict[Kind, Handler] = {SCRAPE_HTTP: _scraping(parts), DELIVER: DeliveryHandler(parts.web, clock)}
+    settler = Settler(backend.lanes, backend.bus, clock, parts.metrics, beforehand=backend.captures.flush)
+    tools = Tools(handlers, settler, backend.blobs, clock, parts.metrics, _ITEMS_PER_TAKE, _jitter(parts.chance))
+    return Worker(
+        backend.worker,
+        Ground(backend.lanes, backend.bus, backend.workers),
+        tools,
+        pace=lambda lane: parts.owners.pace_of(lane, _pace(settings, lane)),
+        limits=WorkerLimits(
+            lanes=settings.worker_lanes,
+            urgent_lanes=max(settings.worker_lanes // 10, 1),
+            all_lanes=settings.max_active,
+            memory=None if settings.worker_memory is None else settings.worker_memory * 1024**2,
+        ),
+        memory=resident_bytes,
+    )
+
+
+def _scraping(parts: _Parts) -> ScrapeHandler:
+    backend, clock = parts.backend, parts.clock
+    rules = HouseRulesBook(parts.web, backend.rules, clock, parts.owners)
+    return ScrapeHandler(
+        ScrapeTools(
+            visitor=Visitor(parts.web, rules, clock),
+            extraction=parts.extraction,
+            credentials=parts.credentials,
+            memory=Memory(backend.pages, backend.captures if parts.settings.captures else None, clock),
+            templates=Templates(backend.ledger),
+            frontier=Frontier(backend.batches, clock, parts.chance),
+            owners=parts.owners,
+            sessions=SessionBook(backend.sessions, backend.vault, clock),
+            clock=clock,
+            chance=parts.chance,
+            metrics=parts.metrics,
+        )
+    )
+
+
+def _jitter(chance: Chance) -> Callable[[], float]:
+    return lambda: chance.draw(1)[0] / 255 * _JITTER
+
+
+def _pace(settings: Settings, lane: LaneKey) -> Pace:
+    """Hosts are asked at the pace of the settings; a webhook's receiver wants its events as they come."""
+    return Pace(settings.gap, settings.host_concurrency) if lane.startswith("host:") else Pace(timedelta())

@@ -1,0 +1,36 @@
+"""Puts the coordinator together: every process has one, and one of them leads."""
+
+from datetime import timedelta
+
+from emissary.compose.backends import Backend
+from emissary.compose.process import LOCAL_ACCOUNT
+from emissary.engine.coordinator import Coordinator
+from emissary.engine.delivery import Hook
+from emissary.engine.duties import Alarm, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.schedules import FiringDuty
+from emissary.reading.urls import parse
+from emissary.settings import Settings
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["coordinator_of"]
+
+
+def coordinator_of(settings: Settings, backend: Backend, metrics: Metrics) -> Coordinator:
+    """The coordinator of this process, with all its duties."""
+    clock = backend.clock
+    alarm = Alarm(backend.alerts, _alert_hook(settings), LOCAL_ACCOUNT)
+    keep = timedelta(days=settings.keep_days)
+    duties = (
+        Recovery(backend.workers, backend.lanes, alarm, gap=settings.gap, clock=clock, metrics=metrics),
+        Tidying(backend.batches, clock),
+        FiringDuty(backend.schedules, backend.bus, clock=clock, metrics=metrics),
+        Retiring(backend.retention, backend.blobs, keep, clock=clock, metrics=metrics),
+        ScalingWatch(backend.workload, backend.jobs, settings.worker_lanes, clock=clock, metrics=metrics),
+    )
+    return Coordinator(backend.worker, backend.leadership, duties, clock=clock, metrics=metrics)
+
+
+def _alert_hook(settings: Settings) -> Hook | None:
+    if settings.alert_webhook is None or settings.alert_secret is None:
+        return None
+    return Hook(parse(str(settings.alert_webhook)), settings.alert_secret.get_secret_value())

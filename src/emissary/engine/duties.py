@@ -1,0 +1,181 @@
+"""The duties of the leader, but for schedules: recovery, tidying up, retention, and saying how many workers to have."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from emissary.engine.delivery import Hook, delivery_of
+from emissary.model.alerts import Alert
+from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import AccountId, JobId, keyed_ulid
+from emissary.model.jobs import NewJob
+from emissary.model.leadership import Term
+from emissary.model.scaling import Scaling, scaling_of
+from emissary.ports.alerts import Alerts
+from emissary.ports.batches import Batches
+from emissary.ports.blobs import Blobs
+from emissary.ports.clock import Clock
+from emissary.ports.lanes import Lanes
+from emissary.ports.records import JobRecords, WorkerRecords
+from emissary.ports.upkeep import Retention, Workload
+from emissary.telemetry.metrics import Metrics
+
+__all__ = ["Alarm", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
+
+WORKER_DEAD = "worker.dead"
+_TIDIED_AT_ONCE = 2_000
+_DROPPED_AT_ONCE = 500
+_BODIES_AT_ONCE = 50
+_LANES_KEPT_LONGER = timedelta(days=7)  # than jobs: whoever shows a job looks for its lane
+
+log = structlog.get_logger(__name__)
+
+
+class Alarm:
+    """Tells the operator: in the log, in the metrics, and through the outbox where there is somebody to be told."""
+
+    def __init__(self, alerts: Alerts, hook: Hook | None, account: AccountId) -> None:
+        self._alerts = alerts
+        self._hook = hook
+        self._account = account
+
+    async def tell(self, term: Term, alert: Alert) -> bool:
+        """Tell of it; False if that was done before, by whomever."""
+        is_new = await self._alerts.note(term, alert, self._delivery(alert))
+        if is_new:
+            log.error("alert", alert=alert.event, subject=alert.subject)
+        return is_new
+
+    def _delivery(self, alert: Alert) -> NewJob | None:
+        if self._hook is None:
+            return None
+        job = JobId(f"job_{keyed_ulid(alert.at, f'{alert.event} {alert.subject}')}")
+        data = {"subject": alert.subject}
+        return delivery_of(self._hook, alert.event, data, job=job, account=self._account, now=alert.at)
+
+
+class Recovery:
+    """Takes back the lanes of workers that died.
+
+    The alert is written under the term. To forsake a worker's lanes twice does nothing: after the first time it holds
+    none, and one that is alive after all keeps those it has.
+    """
+
+    name = "recovery"
+    every = timedelta(seconds=5)
+
+    def __init__(
+        self, workers: WorkerRecords, lanes: Lanes, alarm: Alarm, *, gap: timedelta, clock: Clock, metrics: Metrics
+    ) -> None:
+        self._workers = workers
+        self._lanes = lanes
+        self._alarm = alarm
+        self._gap = gap
+        self._clock = clock
+        self._metrics = metrics
+
+    async def do(self, term: Term, /) -> bool:
+        dead = await self._workers.dead()
+        if not dead:
+            return False
+        now = self._clock.now()
+        for worker in dead:
+            if await self._alarm.tell(term, Alert(WORKER_DEAD, worker, now)):
+                self._metrics.workers_dead.inc()
+        count = await self._lanes.forsake(dead, now, self._gap)
+        self._metrics.recovered.inc(count)
+        log.info("lanes of dead workers taken back", lanes=count, workers=len(dead))
+        return False
+
+
+class Tidying:
+    """Does what pausing and cancelling batches left behind. Each portion is done under the lock of its batch."""
+
+    name = "tidying"
+    every = timedelta(seconds=0.5)
+
+    def __init__(self, batches: Batches, clock: Clock) -> None:
+        self._batches = batches
+        self._clock = clock
+
+    async def do(self, _: Term, /) -> bool:
+        return await self._batches.tidy(self._clock.now(), most=_TIDIED_AT_ONCE) > 0
+
+
+class Retiring:
+    """Drops jobs, results and batches that have been kept for long enough, by the day. What is gone stays gone.
+
+    Objects are deleted before the rows that name them, so that none is left behind.
+    """
+
+    name = "retention"
+    every = timedelta(hours=1)
+
+    def __init__(self, retention: Retention, blobs: Blobs, keep: timedelta, *, clock: Clock, metrics: Metrics) -> None:
+        self._retention = retention
+        self._blobs = blobs
+        self._keep = keep
+        self._clock = clock
+        self._metrics = metrics
+
+    async def do(self, _: Term, /) -> bool:
+        now = self._clock.now()
+        await self._retention.make_room(now)
+        before = _midnight(now - self._keep)
+        if await self._drop_bodies(before):
+            return True
+        dropped = await self._retention.drop_before(before, most=_DROPPED_AT_ONCE)
+        if not dropped:
+            dropped = await self._retention.drop_lanes(before - _LANES_KEPT_LONGER, most=_DROPPED_AT_ONCE)
+        self._metrics.dropped.inc(dropped)
+        return dropped > 0
+
+    async def _drop_bodies(self, before: datetime) -> bool:
+        bodies = await self._retention.bodies_before(before, most=_BODIES_AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            deleting = {job: group.create_task(self._delete(name)) for job, name in bodies.items()}
+        gone = [job for job, task in deleting.items() if task.result()]
+        if gone:
+            await self._retention.forget_bodies(gone)
+        return bool(gone)
+
+    async def _delete(self, name: str) -> bool:
+        try:
+            await self._blobs.delete(name)
+        except StoreUnavailable as error:
+            log.warning("an old result could not be deleted, and will be later", name=name, reason=error.detail)
+            return False
+        return True
+
+
+class ScalingWatch:
+    """Says how many workers there should be. It changes nothing, so two may say it."""
+
+    name = "scaling"
+    every = timedelta(seconds=10)
+
+    def __init__(
+        self, workload: Workload, jobs: JobRecords, lanes_per_worker: int, *, clock: Clock, metrics: Metrics
+    ) -> None:
+        self._workload = workload
+        self._jobs = jobs
+        self._lanes_per_worker = lanes_per_worker
+        self._clock = clock
+        self._metrics = metrics
+
+    async def look(self) -> Scaling:
+        load = await self._workload.load(self._clock.now())
+        return scaling_of(load, await self._jobs.depth(), self._lanes_per_worker)
+
+    async def do(self, _: Term, /) -> bool:
+        scaling = await self.look()
+        self._metrics.wanted_workers.set(scaling.wanted_workers)
+        self._metrics.ready_lanes.set(scaling.ready_lanes)
+        self._metrics.waiting_items.set(scaling.waiting_items)
+        self._metrics.oldest_wait.set(scaling.oldest_wait.total_seconds())
+        return False
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,73 @@
+"""The batches, their ledgers, and what is tidied up behind them."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Protocol
+
+from emissary.model.batches import Batch, BatchState, Finished, LedgerLine, NewBatch
+from emissary.model.ids import AccountId, BatchId, JobId
+from emissary.model.jobs import JobState
+
+__all__ = ["Batches", "Ledger"]
+
+
+class Batches(Protocol):
+    """Batches and their states. Jobs are put into a batch by `Lanes.submit`."""
+
+    async def open(self, batch: NewBatch, now: datetime) -> None:
+        """Begin a batch; jobs may come into it from now on."""
+        ...
+
+    async def seal(self, batch: BatchId) -> None:
+        """Nothing more will come into the batch: it is completed once all in it has ended."""
+        ...
+
+    async def find(self, batch: BatchId) -> Batch | None:
+        """The batch with its exact counts at this moment; it costs the same for ten jobs and for a million."""
+        ...
+
+    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
+        """The account's batches, the latest first, those before this one in time."""
+        ...
+
+    async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
+        """Let the batch run, pause or be cancelled; False if it has ended.
+
+        From the moment this returns nothing of a paused or cancelled batch is handed out; of a cancelled one nothing
+        more is settled, and all its jobs that had not ended are cancelled.
+        """
+        ...
+
+    async def again(self, batch: BatchId, states: Collection[JobState], now: datetime, *, most: int) -> int:
+        """Put up to `most` jobs of a sealed batch that ended so back into line, as if they were new; how many."""
+        ...
+
+    async def admit(self, batch: BatchId, job: JobId, *, most: int) -> bool:
+        """Let one more job of the batch begin, unless `most` others have. Whoever was let in once is let in again."""
+        ...
+
+    async def tidy(self, now: datetime, *, most: int) -> int:
+        """Do up to `most` rows of what `mark` left behind, and note which batches are completed; 0 when all is done."""
+        ...
+
+
+class Ledger(Protocol):
+    """What became of each job of a batch."""
+
+    async def order_of(self, batch: BatchId) -> bytes | None:
+        """What all jobs of the batch have in common; None if there is no such batch."""
+        ...
+
+    async def lines(
+        self, batch: BatchId, *, after: int, most: int, states: Collection[JobState] | None = None
+    ) -> list[LedgerLine]:
+        """Jobs in the order of their positions, those after this position."""
+        ...
+
+    async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
+        """Jobs with results in the order in which they ended, those behind this cursor ('' is the beginning).
+
+        Whoever follows the cursors sees every result, also those that come while he reads, and none twice unless its
+        job was put back into line and ended anew.
+        """
+        ...

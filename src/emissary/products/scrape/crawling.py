@@ -1,0 +1,63 @@
+"""Which links of a page a crawl follows. Pure."""
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import re2
+
+from emissary.model.errors import BadRequest
+from emissary.model.pages import WebUrl
+
+__all__ = ["CrawlRules", "check_rules", "follows"]
+
+_LONGEST_PATTERN = 500
+_MOST_MEMORY = 1 << 20
+
+
+class CrawlRules(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How far a crawl goes. Patterns are regular expressions, looked for anywhere in the path and query."""
+
+    start: WebUrl
+    limit: int = 1_000
+    max_depth: int = 10
+    include_paths: tuple[str, ...] = ()
+    exclude_paths: tuple[str, ...] = ()
+    allow_subdomains: bool = False
+
+
+def check_rules(rules: CrawlRules) -> None:
+    """Raises BadRequest for a pattern that cannot be used."""
+    for name, patterns in (("includePaths", rules.include_paths), ("excludePaths", rules.exclude_paths)):
+        for pattern in patterns:
+            if len(pattern) > _LONGEST_PATTERN:
+                raise BadRequest(f"{name}: a pattern has at most {_LONGEST_PATTERN} characters")
+            try:
+                _compiled(pattern)
+            except re2.error as error:
+                raise BadRequest(f"{name}: {pattern!r} is not a regular expression ({error})") from None
+
+
+def follows(rules: CrawlRules, url: WebUrl, depth: int) -> bool:
+    """Whether the crawl reads this page, found so many links away from where it began."""
+    if depth > rules.max_depth or not _is_on_site(rules, url):
+        return False
+    if any(_compiled(pattern).search(url.path) for pattern in rules.exclude_paths):
+        return False
+    return not rules.include_paths or any(_compiled(pattern).search(url.path) for pattern in rules.include_paths)
+
+
+def _is_on_site(rules: CrawlRules, url: WebUrl) -> bool:
+    start = rules.start
+    if url.host == start.host:
+        # http and https of one host are one site; another port is another one.
+        return url.port == start.port or {url.port, start.port} == {80, 443}
+    return rules.allow_subdomains and url.host.endswith("." + start.host.removeprefix("www."))
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.max_mem = _MOST_MEMORY
+    options.log_errors = False
+    return re2.compile(pattern, options)
