@@ -2,12 +2,13 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.refusals import answer_to, cases, code_of, scores
+from benchmarks.refusals import answer_to, cases, code_of, scores, walls_among
 
-from emissary.model.pages import Code, Page, Refusal, Reply, RobotsNote, Timings
+from emissary.model.pages import Code, Hop, Page, Refusal, Reply, RobotsNote, Timings
 from emissary.reading.refusal import read
 from emissary.reading.urls import parse
 from emissary.reading.walls import refresh_of
@@ -31,10 +32,14 @@ def _read(case_id: str) -> Any:
     return read(url, reply, _NOTE, _NOW, hops=hops)
 
 
-def test_at_least_half_of_the_cases_are_ordinary_pages() -> None:
+def test_at_least_a_third_of_the_cases_are_ordinary_pages() -> None:
     labels = Counter(case["label"] for case in _CASES)
-    assert len(_CASES) >= 120
-    assert labels["page"] * 2 >= len(_CASES)
+    assert len(_CASES) >= 1_000
+    assert labels["page"] * 3 >= len(_CASES)
+
+
+def test_no_two_cases_have_the_same_name() -> None:
+    assert len({case["id"] for case in _CASES}) == len(_CASES)
 
 
 @pytest.mark.parametrize("case", [case for case in _CASES if case["label"] == "page"], ids=lambda case: case["id"])
@@ -98,6 +103,124 @@ def test_the_same_sign_in_page_is_a_wall_only_where_another_was_asked_for() -> N
     url, reply, hops = answer_to(_named("login-gitlab"))
     assert isinstance(read(url, reply, _NOTE, _NOW, hops=hops), Refusal)
     assert isinstance(read(url, reply, _NOTE, _NOW), Page)
+
+
+_BANNER = (
+    "<div class='cmp'><h2>We value your privacy</h2><p>We and our 80 partners use cookies for personalised advertising."
+    " You may withdraw your consent at any time.</p><button>Accept all</button><button>Reject all</button></div>"
+)
+_FORM = '<form method="post"><input name="user"><input type="password" name="pw"><button>Log in</button></form>'
+_CHROME = "<style>" + "p{margin:0} " * 2_000 + "</style>"  # large enough that a small page's signs are not looked for
+_MENU = "<ul>" + "<li><a href='/x'>Boats</a></li>" * 8 + "</ul>"
+
+
+def _shown(body: str, *, title: str = "Harbour", path: str = "/stories/regatta", came_from: str | None = None) -> Any:
+    page = f"<html><head><title>{title}</title>{_CHROME}</head><body><div>{_MENU}</div>{body}</body></html>".encode()
+    reply = Reply(200, {"content-type": "text/html; charset=utf-8"}, page, "", "1.1", Timings(1, 1), len(page))
+    hops = () if came_from is None else (Hop(f"https://harbour.example{came_from}", 302, ""),)
+    return read(parse(f"https://harbour.example{path}"), reply, _NOTE, _NOW, hops=hops)
+
+
+def test_a_question_about_cookies_is_a_wall_only_where_there_is_nothing_beside_it() -> None:
+    assert _shown(_BANNER).code is Code.CONSENT_WALL
+    assert _shown(f"<h1>Opening hours</h1><p>Nine to five.</p>{_BANNER}").code is Code.OK
+    assert _shown(f"<h1>Hours</h1><p>9 to 5</p>{_BANNER}").code is Code.OK
+    assert (
+        _shown(f"<p>Soup is at one, the boats start at ten, and the band plays if it is dry.</p>{_BANNER}").code
+        is Code.OK
+    )
+
+
+def test_a_form_for_a_password_is_a_wall_only_where_it_is_all_there_is() -> None:
+    assert _shown(f"<h1>Members only</h1>{_FORM}").code is Code.LOGIN_WALL
+    beside = "<h1>Regatta</h1><p>Eleven boats start at ten. Soup is at one, prizes are at four, and the band plays.</p>"
+    assert _shown(f"{beside}{_FORM}", title="Regatta | Harbour").code is Code.OK
+    assert _shown(f"<header>{_FORM}</header><h1>Regatta</h1><p>At ten.</p>").code is Code.OK
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/login",
+        "/users/sign_in",
+        "/wp-login.php",
+        "/konto/anmelden",
+        "/connexion/",
+        "/index.php?title=Special:UserLogin",
+    ],
+)
+def test_whoever_asks_for_the_door_gets_it(path: str) -> None:
+    assert _shown(f"<h1>Log in</h1>{_FORM}", title="Log in", path=path).code is Code.OK
+
+
+def test_a_page_that_needs_an_account_is_a_wall_under_its_own_title() -> None:
+    form = _FORM.replace("Log in", "Go")
+    body = f"<h1>Minutes of May</h1><p>You must be logged in to view this page.</p>{form}"
+    assert _shown(body, title="Minutes of May | Harbour").code is Code.LOGIN_WALL
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<h1>Seite nicht gefunden</h1>",
+        "<h1>Boat not found</h1><p>It may have been removed.</p>",
+        "<h2>Oups !</h2><p>La page que vous cherchez n’existe plus.</p>",
+        "<div class='x'>Nie znaleźliśmy strony, której szukasz.</div>",
+        "<h1>Dit artikel is niet meer leverbaar</h1><p>Bekijk onze andere artikelen.</p>",
+    ],
+)
+def test_an_apology_is_found_on_a_large_page_whose_title_names_only_the_site(said: str) -> None:
+    outcome = _shown(said)
+    assert isinstance(outcome, Page)
+    assert outcome.code is Code.SOFT_404
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Lost property | Harbour", "<h1>Lost property</h1><p>Umbrellas not found by Friday go to the market.</p>"),
+        ("Lamps | Harbour", "<h1>Lamps</h1><p>No products were found.</p>"),
+        ("Brass lamp | Harbour", "<h1>Brass lamp</h1><p>This product is no longer available. Tin ones are.</p>"),
+        ("How to fix a “page not found” | Harbour", "<h1>How to fix a “page not found”</h1><p>Mend the link.</p>"),
+        ("We have moved | Harbour", "<h1>We have moved</h1><p>The old address no longer works.</p>"),
+    ],
+)
+def test_a_page_about_something_is_no_apology(title: str, said: str) -> None:
+    assert _shown(said, title=title).code is Code.OK
+
+
+def test_the_front_page_in_place_of_one_thing_says_that_the_thing_is_gone() -> None:
+    news = "<h1>News</h1>" + "<p>The ferry was late, and nobody minded but the gulls.</p>" * 40
+    outcome = _shown(news, path="/", came_from="/lamps/brass-lamp-with-hook")
+    assert isinstance(outcome, Page)
+    assert outcome.code is Code.SOFT_404
+    assert outcome.evidence == (
+        "redirected from https://harbour.example/lamps/brass-lamp-with-hook",
+        "to the front page",
+    )
+
+
+@pytest.mark.parametrize(
+    ("came_from", "path"),
+    [("/index.html", "/"), ("/promo", "/"), ("/en", "/"), ("/old/brass-lamp-with-hook", "/lamps/brass-lamp-with-hook")],
+)
+def test_a_redirect_that_means_something_else_is_left_alone(came_from: str, path: str) -> None:
+    assert _shown("<h1>News</h1><p>The ferry was late.</p>", path=path, came_from=came_from).code is Code.OK
+
+
+def test_a_page_that_is_hidden_until_it_is_drawn_is_still_read() -> None:
+    body = b"<html hidden><body hidden><header hidden><nav>x</nav></header><h1>Page not found</h1></body></html>"
+    reply = Reply(200, {"content-type": "text/html"}, body, "", "1.1", Timings(1, 1), len(body))
+    assert read(parse("https://harbour.example/x"), reply, _NOTE, _NOW).code is Code.SOFT_404
+
+
+def test_whoever_has_pages_can_see_what_they_are_taken_for(tmp_path: Path) -> None:
+    (tmp_path / "lost.html").write_text("<title>Page not found</title><h1>Page not found</h1>")
+    (tmp_path / "news.html").write_text("<title>News</title><h1>News</h1><p>The ferry was late.</p>")
+    assert [(file.name, code) for file, code, _ in walls_among(tmp_path)] == [
+        ("lost.html", Code.SOFT_404),
+        ("news.html", None),
+    ]
 
 
 def test_a_site_that_refuses_by_status_is_believed_whatever_its_page_says() -> None:

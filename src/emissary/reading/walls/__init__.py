@@ -5,7 +5,8 @@ walls in order to say so: nothing here, or anywhere else, goes round one.
 """
 
 from emissary.reading.walls.recognition import recognise
-from emissary.reading.walls.view import Reaction, refresh_of
+from emissary.reading.walls.view import refresh_of
+from emissary.reading.walls.way import Reaction
 from emissary.reading.walls.weighing import Wall
 
 __all__ = ["Reaction", "Wall", "recognise", "refresh_of"]

@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 
 from emissary.model.pages import Code
-from emissary.reading.walls.doors import consent_wall, login_wall, soft_404
+from emissary.reading.walls.doors import consent_wall, login_wall
 from emissary.reading.walls.gate import is_suspicious, says_challenge
 from emissary.reading.walls.gates import block, challenge, waiting_room
-from emissary.reading.walls.view import Reaction, view_of
+from emissary.reading.walls.lost import lost_at_home, soft_404
+from emissary.reading.walls.view import view_of
+from emissary.reading.walls.way import Reaction
 from emissary.reading.walls.weighing import Wall
 
 __all__ = ["recognise"]
@@ -29,9 +31,12 @@ def recognise(reaction: Reaction) -> Wall | None:
     kind = reaction.reply.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         return _of_json(reaction)
-    if (kind and kind not in _MARKUP) or not is_suspicious(reaction):
+    if kind and kind not in _MARKUP:
         return None
-    return _judge(reaction)
+    wall = _judge(reaction) if is_suspicious(reaction) else None
+    if wall is None and reaction.hops and reaction.reply.status < 300:
+        return lost_at_home(reaction)
+    return wall
 
 
 def _judge(reaction: Reaction) -> Wall | None:

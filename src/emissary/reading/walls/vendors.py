@@ -9,6 +9,7 @@ __all__ = [
     "QUEUES",
     "QUEUE_HINTS",
     "QUEUE_HOSTS",
+    "maker",
 ]
 
 # A header that says it itself: nothing else has to agree.
@@ -41,6 +42,8 @@ CHALLENGES = (
     ("Qrator", ("/__qrator/",)),
     ("Alibaba", ("/_____tmd_____/punish",)),
     ("Radware", ("validate.perfdrive.com",)),
+    ("Reblaze", ("rbzns", "winsocks(")),
+    ("Azure", ("/.azwaf/",)),
     ("BasedFlare", ("/.basedflare/",)),
     ("go-away", ("go-away/cmd/go-away",)),
     ("bunny.net", ("/.bunny-shield/",)),
@@ -52,7 +55,7 @@ BARE_CHALLENGES = (*CHALLENGES, ("Imperva", ("/_Incapsula_Resource",)))
 # Weak by themselves: comment forms have them too.
 CAPTCHA_WIDGETS = (
     ".g-recaptcha, .h-captcha, .cf-turnstile, .frc-captcha, .geetest_captcha, #nocaptcha, #captcha-container,"
-    "iframe[src*='recaptcha'], iframe[src*='hcaptcha'], img[src*='captcha']"
+    "iframe[src*='captcha'], img[src*='captcha' i], [class*='captcha' i], [id*='captcha' i], altcha-widget, cap-widget"
 )
 
 QUEUE_HOSTS = (".queue-it.net", "wait.crowdhandler.com")
@@ -62,3 +65,11 @@ QUEUES = (
 )
 # Cookies that those who wait are given, and those who have been let in keep.
 QUEUE_HINTS = {"__cfwaitingroom": "Cloudflare Waiting Room", "akavpwr_": "Akamai", "waiting_room=": "Fastly"}
+
+
+def maker(table: tuple[tuple[str, tuple[str, ...]], ...], works: str) -> tuple[str | None, list[str]]:
+    """Whose marks are found in what a page does, and which."""
+    for vendor, signs in table:
+        if there := [sign for sign in signs if sign in works]:
+            return vendor, there
+    return None, []

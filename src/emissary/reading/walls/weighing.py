@@ -38,6 +38,10 @@ class Scale:
         if when:
             self.weight -= weight
 
+    def may_tip(self, more: float) -> bool:
+        """Whether words that weigh so much at most could decide: looking for them costs more than all the rest."""
+        return self.works and self.weight + more >= self.needs
+
     @property
     def tips(self) -> bool:
         return self.works and self.weight >= self.needs
