@@ -104,7 +104,7 @@ class ScrapeHandler:
         if isinstance(visit.outcome, Elsewhere):
             on = visit.outcome
             trail = Trail(on.url, on.hops, on.rules, on.detours)
-            return Onward(host_lane(on.place.authority), _encode(trail), self._advice(visit))
+            return Onward(host_lane(on.place.authority), _encode(trail), self._advice(visit, work))
         return await self._judge(order, visit, work, copy)
 
     async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work, copy: CachedPage | None) -> Verdict:
@@ -176,7 +176,7 @@ class ScrapeHandler:
             document = _as_asked(document, order)
             await self._tools.memory.keep(order, work, page, document, noarchive=wishes.noarchive)
         receipt = await self._receipt(order, visit, work, wishes)
-        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit), tuple(found))
+        done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit, work), tuple(found))
         return self._end(order, work, done, outcome)
 
     async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document | None]:
@@ -205,13 +205,13 @@ class ScrapeHandler:
             outcome, state = _outcome_of(page, document.missing)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), copy=copy)
         receipt = msgspec.structs.replace(receipt, directives=wishes.directives, usage_preferences=wishes.usage)
-        advice = NO_ADVICE if visit is None else self._advice(visit)
+        advice = NO_ADVICE if visit is None else self._advice(visit, work)
         done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), advice, found, cached=visit is None)
         return self._end(order, work, done, outcome)
 
     async def _refused(self, order: ScrapeOrder, visit: Visit, refusal: Refusal, work: Work) -> Verdict:
         """A refusal is an answer. Only where the site itself says when to come back is it asked again, and then."""
-        later, advice = refusal.retry_at, self._advice(visit)
+        later, advice = refusal.retry_at, self._advice(visit, work)
         if refusal.rest_until is not None:
             advice = replace(advice, rest_until=refusal.rest_until, reason=Reason.RETRY_AFTER)
         if later is not None and refusal.code in (Code.RATE_LIMITED, Code.UNAVAILABLE):
@@ -225,7 +225,7 @@ class ScrapeHandler:
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
-        advice = self._advice(visit)
+        advice = self._advice(visit, work)
         if unreachable.passing:
             at = next_try(work.item.failures + 1, order.attempts, self._clock.now())
             if at is not None:
@@ -269,12 +269,15 @@ class ScrapeHandler:
             found = self._counters[outcome.code] = self._tools.metrics.visits.labels(outcome.kind, outcome.code.value)
         return found
 
-    def _advice(self, visit: Visit) -> LaneAdvice:
+    def _advice(self, visit: Visit, work: Work) -> LaneAdvice:
         """What the site asks for now, and how it bears us; where we were not let in, nothing new is known."""
         took = None if visit.reply is None else visit.reply.timings.first_byte_ms
         asked = visit.reply is not None or isinstance(visit.outcome, Unreachable)
         strain = self._strain.note(visit.outcome.url.host, visit.outcome, took) if asked else None
-        return LaneAdvice(gap=visit.gap, strain=strain, found=_found(visit))
+        found = _found(visit)
+        if found is False and work.item.batch is None:
+            found = None  # whoever asks for one page gets an answer each time; the breaker is for long lists
+        return LaneAdvice(gap=visit.gap, strain=strain, found=found)
 
 
 def _found(visit: Visit) -> bool | None:
