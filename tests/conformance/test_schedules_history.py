@@ -131,11 +131,11 @@ async def count_fires(side: Side, schedule: Schedule, start: datetime, now: date
     return len(fires)
 
 
-@pytest.mark.parametrize(("kind", "examples"), [("embedded", 200), ("cluster", 50)])
-def test_every_moment_is_fired_exactly_once(kind: str, examples: int, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("store", "examples"), [("embedded", 200), ("cluster", 50)])
+def test_every_moment_is_fired_exactly_once(store: str, examples: int, request: pytest.FixtureRequest) -> None:
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        place = f"{folder}/emissary.db" if kind == "embedded" else request.getfixturevalue("database_url")
-        opened = SIDES[kind](place)
+        place = f"{folder}/emissary.db" if store == "embedded" else request.getfixturevalue("database_url")
+        opened = SIDES[store](place)
         side = runner.run(opened.__aenter__())
 
         @given(timing=crons, start=st.integers(0, 300 * 86_400), steps=st.lists(step, min_size=12, max_size=25))

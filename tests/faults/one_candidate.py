@@ -4,12 +4,11 @@ import asyncio
 import sys
 from datetime import timedelta
 
-from emissary.backends.embedded.bus import LocalBus
-
 from emissary.adapters.clock import SystemClock
 from emissary.backends.cluster.database import Database
 from emissary.backends.cluster.leadership import PostgresLeadership
 from emissary.backends.cluster.schedules import PostgresSchedules
+from emissary.backends.local_bus import LocalBus
 from emissary.engine.coordinator import Coordinator, Tenure
 from emissary.engine.schedules import FiringDuty
 from emissary.model.ids import WorkerId
