@@ -1,33 +1,30 @@
-"""The line itself, without any web: items submitted, claimed and settled on the embedded backend."""
+"""The line itself, without any web: items submitted, claimed and settled on both backends."""
 
 import asyncio
 import secrets
-import sqlite3
-import tempfile
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.lane_stores import OpenStore, postgres_store, sqlite_store
 from benchmarks.measuring import Meter, percentile
 from benchmarks.report import Report, Say
-from emissary.backends.embedded.batches import SqliteBatches
-from emissary.backends.embedded.database import Database
-from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.model.batches import BatchState, NewBatch
 from emissary.model.ids import AccountId, BatchId, JobId, WorkerId, ulid
 from emissary.model.jobs import JobState, Kind, NewJob, StoredResult
 from emissary.model.lanes import Claim, Lease, Reason, Release, Settlement, host_lane
 from emissary.model.lanes import Report as Told
+from emissary.ports.batches import Batches
+from emissary.ports.lanes import Lanes
 
 __all__ = ["run"]
 
 T = TypeVar("T")
 
 _CHUNK = 1_000
-_LANES_AT_ONCE = 100
+_LANES_AT_ONCE = 200
 _ITEMS_AT_ONCE = 20
 _ORDER = b'{"url":{"href":"https://www.example.org/a/page","host":"www.example.org"},"formats":["markdown"]}'
 _RESULT = StoredResult(b'{"kind":"page","code":"ok","httpStatus":200}', bytes(range(256)) * 2)
@@ -71,20 +68,24 @@ def run(*, short: bool) -> Report:
     courses = {
         "one per lane": _Course(few, few),
         "ten per lane": _Course(few, few // 10),
-        f"ten per lane, {many:,} in all": _Course(many, many // 10, followed=few),
+        f"ten per lane, {many:,} in all": _Course(many, many // 10, at_once=10, followed=few),
         "the same, one at a time": _Course(many, many // 10, at_once=1, followed=few),
     }
-    figures = {name: _measure(course) for name, course in courses.items()}
+    stores: dict[str, OpenStore] = {"SQLite": sqlite_store, "PostgreSQL": postgres_store}
+    figures = {
+        f"{store}, {name}": _measure(store, opened, course)
+        for store, opened in stores.items()
+        for name, course in courses.items()
+    }
     columns = {
         "submit/s": ("submittedPerSecond", ",.0f"),
-        "claim/s": ("claimedPerSecond", ",.0f"),
-        "settle/s": ("settledPerSecond", ",.0f"),
+        "claimed and settled/s": ("throughPerSecond", ",.0f"),
         "claim p99 ms": ("claimP99Ms", ".1f"),
         "CPU µs/item": ("cpuMicroseconds", ".0f"),
         "bytes/item": ("bytesPerItem", ".0f"),
     }
     rows = [(name, *(format(figure[key], form) for key, form in columns.values())) for name, figure in figures.items()]
-    cancelled = _measure_cancelling(many)
+    cancelled = {store: _measure_cancelling(store, opened, many) for store, opened in stores.items()}
     return Report(
         "lanes",
         f"{few:,} items through the lanes, with no web at all",
@@ -94,47 +95,53 @@ def run(*, short: bool) -> Report:
         [
             f"One caller: {_CHUNK:,} items a submission, {_LANES_AT_ONCE} lanes a claim, all that was claimed settled"
             " at once with a result of 512 bytes. Every call is synced to disk before the next begins.",
-            "The CPU is that of an item's whole way; the bytes are those of the file when all items stand in line.",
-            f"A batch of {many:,} items was cancelled in {cancelled['markMs']:.1f} ms, and a claim took at most"
-            f" {cancelled['claimMsAfter']:.1f} ms right after it. Behind it {cancelled['tidiedPerSecond']:,.0f} items a"
-            f" second were taken out of line, and no claim took longer than {cancelled['claimMsMeanwhile']:.1f} ms.",
+            "The CPU is that of an item's whole way in our process; the bytes are those of the store when all items"
+            " stand in line.",
+            *(_say_cancelled(store, many, each) for store, each in cancelled.items()),
         ],
     )
 
 
-def _measure(course: _Course) -> dict[str, float]:
-    Say(f"lanes: {course.items:,} items over {course.lanes:,} lanes, {course.at_once} at a time …")
-    with tempfile.TemporaryDirectory(prefix="emissary-bench-") as folder:
-        return asyncio.run(_through(course, Path(folder) / "bench.db"))
+def _say_cancelled(store: str, items: int, figure: dict[str, float]) -> str:
+    return (
+        f"{store}: a batch of {items:,} items was cancelled in {figure['markMs']:.1f} ms, and a claim took at most"
+        f" {figure['claimMsAfter']:.1f} ms right after it. Behind it {figure['tidiedPerSecond']:,.0f} items a second"
+        f" were taken out of line, and no claim took longer than {figure['claimMsMeanwhile']:.1f} ms."
+    )
 
 
-async def _through(course: _Course, file: Path) -> dict[str, float]:
-    database = await Database.open(file)
-    lanes, followed = SqliteLanes(database), course.followed or course.items
-    submitting, claiming, settling, empty = _Watch(), _Watch(), _Watch(), await database.read(_size)
-    submitted = await _fill(lanes, course.items, course.lanes, watch=submitting)
-    size = await database.read(_size)
-    meter = Meter()
-    while await database.read(_results) < followed:
-        left = await claiming.on(_claim(lanes, course.at_once))
-        if not left:
-            raise AssertionError("not every item was settled")
-        await settling.on(lanes.settle(_told(left), _now()))
-    ended = await database.read(_results)
-    settled = meter.read(ended)
-    await database.close()
+def _measure(name: str, opened: OpenStore, course: _Course) -> dict[str, float]:
+    Say(f"lanes on {name}: {course.items:,} items over {course.lanes:,} lanes, {course.at_once} at a time …")
+    return asyncio.run(_through(course, opened))
+
+
+async def _through(course: _Course, opened: OpenStore) -> dict[str, float]:
+    submitting, claiming, settling = _Watch(), _Watch(), _Watch()
+    followed, ended = course.followed or course.items, 0
+    async with opened() as store:
+        empty = await store.size()
+        submitted = await _fill(store.lanes, course.items, course.lanes, watch=submitting)
+        size = await store.size()
+        meter = Meter()
+        while ended < followed:
+            left = await claiming.on(_claim(store.lanes, course.at_once))
+            if not left:
+                raise AssertionError("not every item was settled")
+            ended += len(await settling.on(store.lanes.settle(_told(left), _now())))
+        settled = meter.read(ended)
+        if await store.ended() != ended:
+            raise AssertionError("the counts do not tell how many were settled")
     return {
         "lanes": course.lanes,
         "submittedPerSecond": submitting.rate(course.items),
-        "claimedPerSecond": claiming.rate(ended),
-        "settledPerSecond": settling.rate(ended),
+        "throughPerSecond": ended / (sum(claiming.taken) + sum(settling.taken)),
         "claimP99Ms": percentile(claiming.taken, 0.99) * 1000,
         "cpuMicroseconds": (submitted / course.items + settled.cpu / ended) * 1e6,
         "bytesPerItem": (size - empty) / course.items,
     }
 
 
-async def _fill(lanes: SqliteLanes, items: int, over: int, *, watch: _Watch, batch: BatchId | None = None) -> float:
+async def _fill(lanes: Lanes, items: int, over: int, *, watch: _Watch, batch: BatchId | None = None) -> float:
     """Submit items, round after round over the lanes; returns the CPU seconds that it took."""
     cpu = 0.0
     for start in range(0, items, _CHUNK):
@@ -145,16 +152,18 @@ async def _fill(lanes: SqliteLanes, items: int, over: int, *, watch: _Watch, bat
     return cpu
 
 
-def _measure_cancelling(items: int) -> dict[str, float]:
-    Say(f"lanes: a batch of {items:,} is cancelled …")
-    with tempfile.TemporaryDirectory(prefix="emissary-bench-") as folder:
-        return asyncio.run(_cancel(items, Path(folder) / "bench.db"))
+def _measure_cancelling(name: str, opened: OpenStore, items: int) -> dict[str, float]:
+    Say(f"lanes on {name}: a batch of {items:,} is cancelled …")
+    return asyncio.run(_cancel(items, opened))
 
 
-async def _cancel(items: int, file: Path) -> dict[str, float]:
+async def _cancel(items: int, opened: OpenStore) -> dict[str, float]:
+    async with opened() as store:
+        return await _cancel_in(store.lanes, store.batches, items)
+
+
+async def _cancel_in(lanes: Lanes, batches: Batches, items: int) -> dict[str, float]:
     """Cancel a batch while another one, with work in some of the same lanes and in others, goes on."""
-    database = await Database.open(file)
-    lanes, batches = SqliteLanes(database), SqliteBatches(database)
     big, other = BatchId(f"bat_{_name()}"), BatchId(f"bat_{_name()}")
     for batch in (big, other):
         await batches.open(NewBatch(batch, _ACCOUNT, Kind("bench"), None, b"{}"), _now())
@@ -168,7 +177,6 @@ async def _cancel(items: int, file: Path) -> dict[str, float]:
     while not tidier.done():
         await lanes.settle(_told(await meanwhile.on(_claim(lanes, 1))), _now())
     tidied = await tidier
-    await database.close()
     return {
         "items": items,
         "markMs": marking.worst_ms,
@@ -178,7 +186,7 @@ async def _cancel(items: int, file: Path) -> dict[str, float]:
     }
 
 
-async def _claim(lanes: SqliteLanes, at_once: int) -> tuple[Lease, ...]:
+async def _claim(lanes: Lanes, at_once: int) -> tuple[Lease, ...]:
     now = _now()
     claimed = await lanes.claim(Claim(_WORKER, now + timedelta(minutes=5), _LANES_AT_ONCE, at_once), now)
     return claimed.leases
@@ -201,15 +209,6 @@ def _job(host: int, batch: BatchId | None) -> NewJob:
 
 def _name() -> str:
     return ulid(_now(), secrets.token_bytes(10))
-
-
-def _size(connection: sqlite3.Connection) -> int:
-    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    return int(pages * size)
-
-
-def _results(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM results").fetchone()[0])
 
 
 def _now() -> datetime:

@@ -66,7 +66,7 @@ def _job(app: App, text: str) -> NewJob:
 
 def _check(task: Task) -> None:
     connection = sqlite3.connect(task.folder / "emissary.db")
-    rows = connection.execute("SELECT body FROM results JOIN jobs ON id = job WHERE state = 'completed'").fetchall()
+    rows = connection.execute("SELECT body FROM results JOIN jobs ON number = job WHERE state = 'completed'").fetchall()
     connection.close()
     documents = [msgspec.json.decode(zstd.decompress(body) if body[:1] != b"{" else body) for (body,) in rows]
     check_sample(task.urls, {each["document"]["url"]: each["document"]["fields"] for each in documents})
