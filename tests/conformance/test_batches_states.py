@@ -327,3 +327,29 @@ async def test_nothing_is_done_again_in_a_batch_that_is_open_or_cancelled(backen
     await backend.batches.mark(batch, CANCELLED, at(2))
     await backend.batches.seal(batch)
     assert await backend.batches.again(batch, {JobState.FAILED}, at(2), most=10) == 0
+
+
+async def test_what_is_to_be_done_again_in_a_paused_batch_waits_with_it(backend: Backend) -> None:
+    batch, _ = await fill(backend.batches, backend.lanes, [A, A, B])
+    (lease,) = (await claim(backend.lanes, most=1, items=1)).leases
+    await settle(backend.lanes, ended(lease.grip, lease.items[0], JobState.FAILED), release(lease.grip))
+    await backend.batches.mark(batch, PAUSED, at(1))
+    await tidy_up(backend.batches)
+    assert await backend.batches.again(batch, {JobState.FAILED}, at(2), most=10) == 1
+    assert (await show(backend.batches, batch)).state is PAUSED
+    assert (await claim(backend.lanes, seconds=2)).leases == ()
+    await backend.batches.mark(batch, RUNNING, at(3))
+    await tidy_up(backend.batches)
+    assert len(await work_off(backend.lanes, seconds=3)) == 3
+
+
+async def test_a_batch_that_ended_while_it_was_paused_runs_when_some_of_it_is_done_again(backend: Backend) -> None:
+    batch, _ = await fill(backend.batches, backend.lanes, [A])
+    lease = await lease_one(backend.lanes)
+    await backend.batches.mark(batch, PAUSED, at(1))
+    await settle(backend.lanes, ended(lease.grip, lease.items[0], JobState.FAILED), release(lease.grip))
+    assert (await show(backend.batches, batch)).state is BatchState.COMPLETED
+    await tidy_up(backend.batches)
+    assert await backend.batches.again(batch, {JobState.FAILED}, at(2), most=10) == 1
+    assert (await show(backend.batches, batch)).state is RUNNING
+    assert len(await work_off(backend.lanes, seconds=3)) == 1

@@ -151,6 +151,22 @@ async def test_a_job_that_goes_on_elsewhere_takes_its_deaths_along(lanes: Lanes)
     assert (lease.grip.lane, deaths(lease)) == (B, [1])
 
 
+async def test_a_trial_does_not_go_along_to_another_lane(lanes: Lanes) -> None:
+    suspect = job(A)
+    await hold(lanes, suspect)
+    await die(lanes)
+    lease = await lease_one(lanes)
+    assert lease.grip.fence == 2
+    told = [Trial(lease.grip, suspect.id), onward(lease.grip, lease.items[0], B), release(lease.grip)]
+    await settle(lanes, *told[:1])
+    await settle(lanes, *told[1:])
+    elsewhere = await lease_one(lanes, seconds=1)
+    await settle(lanes, release(elsewhere.grip))
+    assert (await lease_one(lanes, seconds=1)).grip.fence == 2, "the same as that of the trial"
+    await die(lanes, seconds=1)
+    assert deaths(await lease_one(lanes, seconds=1)) == [1]
+
+
 async def test_further_items_say_how_often_they_killed(lanes: Lanes) -> None:
     suspect, other = job(), job()
     await hold(lanes, suspect, other)

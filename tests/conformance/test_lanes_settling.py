@@ -132,6 +132,16 @@ async def test_what_is_told_twice_is_written_once(lanes: Lanes, jobs: JobRecords
     assert found.result == RESULT
 
 
+async def test_of_two_ends_in_one_report_the_first_is_written(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job()
+    lease = await hold(lanes, asked)
+    again = done(lease.grip, lease.items[0], StoredResult(b'"again"'))
+    assert await settle(lanes, done(lease.grip, lease.items[0]), again, release(lease.grip)) == {asked.id}
+    found = await jobs.job(asked.id, at(2))
+    assert found is not None
+    assert (found.result, await jobs.depth()) == (RESULT, 0)
+
+
 async def test_a_report_is_written_whole_or_not_at_all(backend: Backend) -> None:
     first, second = job(), job()
     lease = await hold(backend.lanes, first, second)
@@ -199,6 +209,17 @@ async def test_a_job_goes_on_in_another_lane_with_what_it_learned(
     assert (lease.grip.lane, item.job) == (B, asked.id)
     assert item.trail == trail
     assert await settle(lanes, done(lease.grip, item)) == {asked.id}
+
+
+async def test_whoever_sent_a_job_on_has_no_more_to_say_about_it(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = job(A)
+    lease = await hold(lanes, asked)
+    await settle(lanes, onward(lease.grip, lease.items[0], B))
+    for told in (done(lease.grip, lease.items[0]), retry(lease.grip, lease.items[0], 60)):
+        assert await settle(lanes, told) == frozenset()
+    found = await jobs.job(asked.id, at(2))
+    assert found is not None
+    assert (found.state, found.lane, found.result) == (JobState.WAITING, B, None)
 
 
 async def test_a_job_may_go_on_in_its_own_lane(lanes: Lanes) -> None:

@@ -143,7 +143,7 @@ ORDER BY position LIMIT $3 FOR UPDATE
 """
 
 REOPEN = """
-UPDATE batches SET state = CASE WHEN state = 'paused' THEN state ELSE 'running' END, finished_at = NULL WHERE id = $1
+UPDATE batches SET state = 'running', finished_at = NULL, tidied_to = NULL WHERE id = $1
 """
 
 FORGET_RESULTS = "DELETE FROM results WHERE job = ANY ($1::uuid[])"

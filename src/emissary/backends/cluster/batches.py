@@ -43,6 +43,8 @@ class PostgresBatches:
         return [_batch(row) for row in await self._database.read(sql.OF_ACCOUNT, account, before, most)]
 
     async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
+        if state not in _BLOCKED:
+            raise ValueError(f"a batch is {state.value} when all in it has ended, and not because somebody says so")
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(sql.LOCK_BATCH, batch)
             if row is None or row["state"] in ("completed", "cancelled"):
@@ -65,8 +67,11 @@ class PostgresBatches:
             jobs = await connection.fetch(sql.ENDED_SO, row["flow"], numbers, most)
             if not jobs:
                 return 0
+            if row["submitted"] == await connection.fetchval(sql.ENDED, row["flow"]):
+                # It had ended, be it while it was paused: now it runs again.
+                await connection.execute(sql.BLOCK, row["flow"], _BLOCKED[BatchState.RUNNING])
+                await connection.execute(sql.REOPEN, batch)
             await self._line_up_anew(connection, row, jobs, now)
-            await connection.execute(sql.REOPEN, batch)
             tallies: dict[int, Tally] = {row["flow"]: Tally()}
             for job in jobs:
                 tallies[row["flow"]].add(JobState(_NAMES[job["state"]]), -1)

@@ -66,7 +66,8 @@ async def settle(connection: Connection, report: Report, now: datetime, *, shard
         *(t.grip for t in report.trials),
     ]
     lanes = await lock_lanes(connection, {grip.lane for grip in grips}, new=[*onward, *(job.lane for job in news)])
-    ours = [told for told in report.settlements if _holds(lanes, told)]
+    ours = list({told.job: told for told in reversed(report.settlements) if _holds(lanes, told)}.values())
+    ours.reverse()  # of two ends that were told of one job, the first is the one
     ended = await _finish(connection, [t for t in ours if t.state in FINAL_STATES], lanes, now, shard=shard, book=book)
     later = await _postpone(connection, [t for t in ours if t.state is JobState.DELAYED], lanes, now)
     moved = await _move(connection, [t for t in ours if t.state is JobState.WAITING], lanes, now)

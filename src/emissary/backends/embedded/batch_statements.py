@@ -1,4 +1,8 @@
-"""The statements of batches and their ledgers, each with a sentence. Lists are JSON arrays (`lists`)."""
+"""The statements of batches and their ledgers, each with a sentence. Lists are JSON arrays (`lists`).
+
+Jobs of batches have an index of their own, which the planner takes where it reads `position >= 0`. It must not begin
+there, though, where there is a cursor to begin at: so it is told that this condition leaves out hardly anything.
+"""
 
 __all__ = [
     "ADMIT",
@@ -83,7 +87,7 @@ SELECT json_group_array(json_array(jobs.number, jobs.lane, jobs.rank, jobs.posit
         SELECT 1 FROM items WHERE items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.number
             AND items.not_before <= lanes.taken_at)))
 FROM (SELECT number, lane, rank, position, state FROM jobs
-      WHERE flow = :flow AND position >= 0 AND position > :after ORDER BY position LIMIT :most) AS jobs
+      WHERE flow = :flow AND position > :after AND likely(position >= 0) ORDER BY position LIMIT :most) AS jobs
 LEFT JOIN lanes ON lanes.id = jobs.lane
 """
 
@@ -161,12 +165,12 @@ LINES = f"""
 {_LINE}
 FROM batches CROSS JOIN flows ON flows.id = batches.flow CROSS JOIN jobs ON jobs.flow = batches.flow
 CROSS JOIN lanes ON lanes.id = jobs.lane
-WHERE batches.id = :batch AND jobs.position >= 0 AND jobs.position > :after
+WHERE batches.id = :batch AND jobs.position > :after AND likely(jobs.position >= 0)
     AND (:states IS NULL OR shown IN (SELECT value FROM json_each(:states)))
 ORDER BY jobs.position LIMIT :most
 """  # noqa: S608 - made of constants
 
-LINES_BADLY_ENDED = LINES.replace("jobs.position >= 0 AND", f"jobs.position >= 0 AND jobs.{_BADLY} AND")
+LINES_BADLY_ENDED = LINES.replace("jobs.position > :after AND", f"jobs.position > :after AND jobs.{_BADLY} AND")
 
 # Results in the order in which they were written.
 FINISHED = f"""
