@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from emissary.backends.cluster import settling_statements as ends
 from emissary.backends.cluster import statements as sql
 from emissary.backends.cluster.claiming import claim, take
 from emissary.backends.cluster.database import Connection, Database
@@ -69,12 +70,12 @@ class PostgresLanes:
         ids = [identity for identity in map(ulid_of, jobs) if identity is not None]
 
         async def work(connection: Connection) -> frozenset[JobId]:
-            open_jobs = await connection.fetch(sql.JOBS_TO_CANCEL, ids)
+            open_jobs = await connection.fetch(ends.JOBS_TO_CANCEL, ids)
             lanes = sorted({row["lane"] for row in open_jobs})
             await connection.fetch(sql.LOCK_LANES_BY_ID, lanes)
-            ended = await connection.fetch(sql.CANCEL_JOBS, [row["id"] for row in open_jobs], to_ms(now))
+            ended = await connection.fetch(ends.CANCEL_JOBS, [row["id"] for row in open_jobs], to_ms(now))
             where = [[row[name] for row in ended] for name in ("lane", "rank", "id")]
-            await connection.fetch(sql.DROP_ITEMS, *where)
+            await connection.fetch(ends.DROP_ITEMS, *where)
             tallies: dict[int, Tally] = {}
             for row in ended:
                 tallies.setdefault(row["flow"], Tally()).add(JobState.CANCELLED)

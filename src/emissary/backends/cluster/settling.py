@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from emissary.backends.cluster import settling_statements as ends
 from emissary.backends.cluster import statements as sql
 from emissary.backends.cluster.database import Connection, Record
 from emissary.backends.cluster.flows import FlowBook
@@ -100,13 +101,13 @@ async def _finish(
     if not told:
         return frozenset()
     places = _places(told, lanes)
-    flow_of: dict[bytes, int] = {row[0]: row[1] for row in await connection.fetch(sql.REMOVE_ITEMS, *places)}
+    flow_of: dict[bytes, int] = {row[0]: row[1] for row in await connection.fetch(ends.REMOVE_ITEMS, *places)}
     if not flow_of:
         return frozenset()
     pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
     await connection.execute(
-        sql.SETTLE_JOBS,
+        ends.SETTLE_JOBS,
         ids,
         [STATES[each.state] for each in kept],
         [to_ms(each.started_at) for each in kept],
@@ -118,7 +119,7 @@ async def _finish(
     results = [(job, each.result) for job, each in pairs if each.result is not None]
     if results:
         await connection.execute(
-            sql.KEEP_RESULTS,
+            ends.KEEP_RESULTS,
             [job for job, _ in results],
             [flow_of[job] for job, _ in results],
             [result.body for _, result in results],
@@ -140,10 +141,10 @@ async def count(connection: Connection, tallies: dict[int, Tally], shard: int) -
     if not tallies:
         return
     values = tallies.values()
-    ends = (JobState.COMPLETED, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED)
-    columns = [[tally.ends.get(state, 0) for tally in values] for state in ends]
+    order = (JobState.COMPLETED, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED)
+    columns = [[tally.ends.get(state, 0) for tally in values] for state in order]
     columns += [[tally.cached for tally in values], [tally.credits for tally in values]]
-    await connection.execute(sql.TALLY, list(tallies), shard, *columns)
+    await connection.execute(ends.TALLY, list(tallies), shard, *columns)
 
 
 def _places(told: Sequence[Settlement], lanes: dict[str, LaneRow]) -> tuple[list[int], list[int], list[bytes]]:
@@ -161,9 +162,9 @@ async def _postpone(
         return frozenset()
     until = [to_ms(each.retry_at or now) for each in told]
     places = _places(told, lanes)
-    written = {row[0] for row in await connection.fetch(sql.POSTPONE_ITEMS, *places, until)}
+    written = {row[0] for row in await connection.fetch(ends.POSTPONE_ITEMS, *places, until)}
     kept = [(job, each) for job, each in zip(places[2], told, strict=True) if job in written]
-    await connection.execute(sql.POSTPONE_JOBS, [job for job, _ in kept], [each.failures for _, each in kept])
+    await connection.execute(ends.POSTPONE_JOBS, [job for job, _ in kept], [each.failures for _, each in kept])
     return frozenset(each.job for _, each in kept)
 
 
@@ -173,11 +174,11 @@ async def _move(
     if not told:
         return frozenset()
     places = _places(told, lanes)
-    flow_of = {row[0]: row[1] for row in await connection.fetch(sql.REMOVE_ITEMS, *places)}
+    flow_of = {row[0]: row[1] for row in await connection.fetch(ends.REMOVE_ITEMS, *places)}
     pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
     targets = [lanes[each.onward or ""].id for each in kept]
-    await connection.execute(sql.MOVE_JOBS, ids, targets, [each.trail for each in kept])
+    await connection.execute(ends.MOVE_JOBS, ids, targets, [each.trail for each in kept])
     flows, ranks = [flow_of[job] for job in ids], [each.rank for each in kept]
     await connection.execute(sql.LINE_UP, targets, flows, ranks, [to_ms(now)] * len(kept), ids)
     return frozenset(each.job for each in kept)
@@ -186,13 +187,13 @@ async def _move(
 async def _try_out(connection: Connection, trials: list[Trial]) -> None:
     if trials:
         ids, fences = [raw(trial.job) for trial in trials], [trial.grip.fence for trial in trials]
-        await connection.execute(sql.TRY_OUT, ids, fences)
+        await connection.execute(ends.TRY_OUT, ids, fences)
 
 
 async def _release(connection: Connection, releases: list[Release], lanes: dict[str, LaneRow], now: datetime) -> None:
     if releases:
         await connection.execute(
-            sql.RELEASE,
+            ends.RELEASE,
             [lanes[each.grip.lane].id for each in releases],
             [rest_ms(each.rest_until, now) for each in releases],
             [each.reason.value for each in releases],
@@ -213,29 +214,29 @@ async def forsake(
     book: FlowBook,
 ) -> int:
     """Give back the lanes of dead workers, and note what may have killed them."""
-    held = await connection.fetch(sql.FORSAKE, list(workers))
+    held = await connection.fetch(ends.FORSAKE, list(workers))
     if not held:
         return 0
     ids = [row["id"] for row in held]
-    blamed = await connection.fetch(sql.BLAME_SUSPECTS, ids, [row["fence"] for row in held])
-    await connection.execute(sql.BLAME, ids, [row["taken_rank"] for row in held], to_ms(now))
+    blamed = await connection.fetch(ends.BLAME_SUSPECTS, ids, [row["fence"] for row in held])
+    await connection.execute(ends.BLAME, ids, [row["taken_rank"] for row in held], to_ms(now))
     deadly = [row for row in blamed if row["deaths"] >= _DEADLY]
     if deadly:
         await _end_poison(connection, deadly, now, shard=shard, book=book)
     rests = [to_ms(now) + max(row["gap_ms"], gap // timedelta(milliseconds=1)) for row in held]
     strikes, stretches = [row["strikes"] for row in held], [row["stretch"] for row in held]
     reasons, gaps = ["gap"] * len(held), [None] * len(held)
-    await connection.execute(sql.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now))
+    await connection.execute(ends.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now))
     return len(held)
 
 
 async def _end_poison(connection: Connection, rows: list[Record], now: datetime, *, shard: int, book: FlowBook) -> None:
     ids, flows = [row["id"] for row in rows], [row["flow"] for row in rows]
     owners = await book.owners(connection, flows)
-    await connection.execute(sql.END_POISON, ids, to_ms(now), _POISON)
-    await connection.execute(sql.DROP_ITEMS, [row["lane"] for row in rows], [row["rank"] for row in rows], ids)
+    await connection.execute(ends.END_POISON, ids, to_ms(now), _POISON)
+    await connection.execute(ends.DROP_ITEMS, [row["lane"] for row in rows], [row["rank"] for row in rows], ids)
     nothing, of_batch = [None] * len(rows), [owners[flow].batch is not None for flow in flows]
-    await connection.execute(sql.KEEP_RESULTS, ids, flows, nothing, nothing, of_batch)
+    await connection.execute(ends.KEEP_RESULTS, ids, flows, nothing, nothing, of_batch)
     tallies: dict[int, Tally] = {}
     for row in rows:
         tallies.setdefault(row["flow"], Tally()).add(JobState.FAILED)
