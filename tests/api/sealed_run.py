@@ -39,7 +39,17 @@ def main(folder: Path, examples: str) -> int:
             [
                 str(Path(sys.executable).with_name("schemathesis")),
                 *("run", f"{server.url}/openapi.json", "--checks", "all", "--exclude-checks", _NOT_HERE),
-                *("--max-examples", examples, "--seed", "7733", "--no-color", "--generation-database", "none"),
+                *(
+                    "--max-examples",
+                    examples,
+                    "--seed",
+                    "7733",
+                    "--warnings",
+                    "off",
+                    "--no-color",
+                    "--generation-database",
+                    "none",
+                ),
                 *("--header", f"Authorization: Bearer {_KEY}", "--request-timeout", "40"),
             ],
             cwd=folder,

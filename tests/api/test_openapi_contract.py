@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from served import environment
 
-_EXAMPLES = 150
+_EXAMPLES = 100
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
     inside = [sys.executable, str(Path(__file__).with_name("sealed_run.py")), str(tmp_path), str(_EXAMPLES)]
     done = subprocess.run(

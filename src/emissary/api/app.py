@@ -7,7 +7,7 @@ from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
-from emissary.api.routes import identity, operations, scrape
+from emissary.api.routes import batch, batches, identity, operations, scrape
 from emissary.api.services import Services
 
 __all__ = ["create_app"]
@@ -35,6 +35,9 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     install_problems(app)
     app.include_router(scrape.router)
+    app.include_router(batches.router)
+    app.include_router(batch.routes_of("batch"))
+    app.include_router(batch.routes_of("crawl"))
     app.include_router(operations.router)
     app.include_router(identity.router)
     install_openapi(app)

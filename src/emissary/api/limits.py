@@ -3,6 +3,7 @@
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from emissary.api.lines import NDJSON
 from emissary.api.problems import problem
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
@@ -11,7 +12,7 @@ __all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments"]
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
 
-_TOO_LARGE = f"a body has at most {MAX_BODY_BYTES:,} bytes; send a large list of URLs in several parts"
+_TOO_LARGE = f"a body has at most {MAX_BODY_BYTES:,} bytes; long lists go to /v1/batch as application/x-ndjson"
 
 _CAREFUL = [
     (b"x-content-type-options", b"nosniff"),
@@ -23,7 +24,7 @@ _CAREFUL = [
 
 
 class BodyLimit:
-    """Refuses bodies beyond 10 MB, whether or not they say how long they are."""
+    """Refuses bodies beyond 10 MB, whether or not they say how long they are; batches in lines have other bounds."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -32,7 +33,10 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if _is_long_list(scope):
+            await self._app(scope, receive, send)  # read line by line, and bounded by lines
+            return
+        declared = _header(scope, b"content-length") or b"0"
         if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
             await problem("body_too_large", _TOO_LARGE)(scope, receive, send)
             return
@@ -48,6 +52,15 @@ class BodyLimit:
             return message
 
         await self._app(scope, counted, send)
+
+
+def _is_long_list(scope: Scope) -> bool:
+    kind = (_header(scope, b"content-type") or b"").partition(b";")[0].strip().lower()
+    return (scope["method"], scope["path"]) == ("POST", "/v1/batch") and kind == NDJSON.encode()
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes | None:
+    return next((value for name, value in scope["headers"] if name == wanted), None)
 
 
 class Instruments:

@@ -4,20 +4,28 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from emissary.api.problems import ProblemDocument
 
-__all__ = ["install_openapi", "problems"]
+__all__ = ["install_openapi", "problems", "reference_to"]
 
 _SCHEMAS = "#/components/schemas/"
+_referred: set[type[BaseModel]] = set()
 _NEVER_SENT = ("HTTPValidationError", "ValidationError")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The part of a route's `responses` that says with which statuses a problem document may come."""
-    schema = {"$ref": f"{_SCHEMAS}{ProblemDocument.__name__}"}
+    schema = reference_to(ProblemDocument)
     return {status: {"content": {"application/problem+json": {"schema": schema}}} for status in statuses}
+
+
+def reference_to(model: type[BaseModel]) -> dict[str, Any]:
+    """A schema that points to the model's, which FastAPI itself does not come across."""
+    _referred.add(model)
+    return {"$ref": f"{_SCHEMAS}{model.__name__}"}
 
 
 def install_openapi(app: FastAPI) -> None:
@@ -36,7 +44,8 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in _NEVER_SENT:
         schemas.pop(name, None)
-    _, told = models_json_schema([(ProblemDocument, "serialization")], ref_template=_SCHEMAS + "{model}")
+    referred = sorted(_referred, key=lambda model: model.__name__)
+    _, told = models_json_schema([(each, "validation") for each in referred], ref_template=_SCHEMAS + "{model}")
     schemas.update(told["$defs"])
     for item in document["paths"].values():
         for operation in item.values():

@@ -12,18 +12,30 @@ from pydantic_core import PydanticCustomError
 from emissary.engine.delivery import Hook, is_secret
 from emissary.model.jobs import Priority
 from emissary.model.pages import Format
-from emissary.products.scrape import ScrapeOrder
+from emissary.products.scrape.order import PageOfBatch, ScrapeOptions, ScrapeOrder, order_of
 from emissary.reading.urls import parse
 
-__all__ = ["JobAnswer", "ScrapeAnswer", "ScrapeRequest", "WaitingAnswer"]
+__all__ = [
+    "JobAnswer",
+    "OutcomeAnswer",
+    "PageOptions",
+    "ScrapeAnswer",
+    "ScrapeRequest",
+    "Shape",
+    "WaitingAnswer",
+    "Whole",
+    "is_too_deep",
+]
 
-_ASYNC_ATTEMPTS = 3
-_ASYNC_PATIENCE_MS = 24 * 3600 * 1000
+_ATTEMPTS = 3
+_PATIENCE_MS = 24 * 3600 * 1000
 _DEEPEST = 20
 _URI: dict[str, Any] = {"format": "uri"}
 
 
-class _Shape(BaseModel):
+class Shape(BaseModel):
+    """Something in a request or an answer: named in camelCase, with no fields but those it has."""
+
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
@@ -43,12 +55,17 @@ def _only_a_secret(value: str) -> str:
 
 def _not_too_deep(value: object) -> object:
     """Metadata is kept as JSON in the store, which reads no endless nesting."""
+    if is_too_deep(value):
+        raise PydanticCustomError("too_deep", "Input should be nested no deeper than {deepest}", {"deepest": _DEEPEST})
+    return value
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether it is nested deeper than we keep."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
-    if level:
-        raise PydanticCustomError("too_deep", "Input should be nested no deeper than {deepest}", {"deepest": _DEEPEST})
-    return value
+    return bool(level)
 
 
 def _inside(value: object) -> Iterable[object]:
@@ -57,12 +74,12 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-_Whole = Annotated[int, BeforeValidator(_only_a_number)]
+Whole = Annotated[int, BeforeValidator(_only_a_number)]
 _Secret = Annotated[str, AfterValidator(_only_a_secret)]
 _Metadata = Annotated[dict[str, Any], Field(max_length=50), AfterValidator(_not_too_deep)]
 
 
-class WebhookRequest(_Shape):
+class WebhookRequest(Shape):
     """Who is to be told when the job ends."""
 
     url: str = Field(description="Where the event is posted.", max_length=8192, json_schema_extra=_URI)
@@ -72,15 +89,9 @@ class WebhookRequest(_Shape):
     )
 
 
-class ScrapeRequest(_Shape):
-    """One page, wanted in some formats."""
+class PageOptions(Shape):
+    """What is wanted of a page, whichever it is."""
 
-    url: str = Field(
-        description="The page, absolute, http or https.",
-        max_length=8192,
-        json_schema_extra=_URI,
-        examples=["https://example.org/"],
-    )
     formats: list[Format] = Field(
         [Format.MARKDOWN], min_length=1, max_length=20, description="The forms in which the page is wanted."
     )
@@ -91,7 +102,7 @@ class ScrapeRequest(_Shape):
     )
     engine: Literal["auto", "http", "browser"] = Field("auto", description="How the page is read.")
     only_main_content: bool = Field(True, strict=True, description="Leave out navigation, footers and the like.")
-    max_age: _Whole = Field(
+    max_age: Whole = Field(
         0, ge=0, le=2_592_000, description="How old, in seconds, a copy may be that is given instead of the page."
     )
     session: str | None = Field(
@@ -99,22 +110,12 @@ class ScrapeRequest(_Shape):
         pattern=r"^[A-Za-z0-9._-]{1,64}$",
         description="A name of yours: cookies are kept under it for a day, sealed, and sent where they belong.",
     )
-    timeout_ms: _Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
-    asynchronous: bool = Field(
-        False, alias="async", strict=True, description="Answer at once with the job, and do not wait."
-    )
-    priority: Literal["low", "normal", "high"] = Field("normal", description="A head start in line.")
-    webhook: WebhookRequest | None = Field(None, description="Who is to be told when the job ends.")
-    metadata: _Metadata | None = Field(
-        None, description="Whatever you want to find again in the event: up to 50 names, nested no deeper than 20."
-    )
+    timeout_ms: Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
+    webhook: WebhookRequest | None = Field(None, description="Who is to be told when the job of a page ends.")
 
-    def to_order(self) -> ScrapeOrder:
-        """The order as it is kept; raises BadRequest where the URLs cannot be read."""
-        url = parse(self.url)
-        return ScrapeOrder(
-            url=url,
-            source_url=self.url,
+    def to_options(self) -> ScrapeOptions:
+        """The options of a job that nobody waits for; raises BadRequest where the webhook's URL cannot be read."""
+        return ScrapeOptions(
             formats=tuple(dict.fromkeys([*self.formats, *([Format.FIELDS] if self.fields is not None else [])])),
             fields=None if self.fields is None else msgspec.json.encode(self.fields).decode(),
             engine=self.engine,
@@ -123,17 +124,41 @@ class ScrapeRequest(_Shape):
             keep_copy=True,
             session=self.session,
             timeout_ms=self.timeout_ms,
-            attempts=_ASYNC_ATTEMPTS if self.asynchronous else 1,
-            patience_ms=_ASYNC_PATIENCE_MS if self.asynchronous else self.timeout_ms,
+            attempts=_ATTEMPTS,
+            patience_ms=_PATIENCE_MS,
             hook=None if self.webhook is None else Hook(parse(self.webhook.url), self.webhook.secret),
-            metadata=self.metadata,
         )
+
+
+class ScrapeRequest(PageOptions):
+    """One page, wanted in some formats."""
+
+    url: str = Field(
+        description="The page, absolute, http or https.",
+        max_length=8192,
+        json_schema_extra=_URI,
+        examples=["https://example.org/"],
+    )
+    asynchronous: bool = Field(
+        False, alias="async", strict=True, description="Answer at once with the job, and do not wait."
+    )
+    priority: Literal["low", "normal", "high"] = Field("normal", description="A head start in line.")
+    metadata: _Metadata | None = Field(
+        None, description="Whatever you want to find again in the event: up to 50 names, nested no deeper than 20."
+    )
+
+    def to_order(self) -> ScrapeOrder:
+        """The order as it is kept; raises BadRequest where the URLs cannot be read."""
+        options = self.to_options()
+        if not self.asynchronous:
+            options = msgspec.structs.replace(options, attempts=1, patience_ms=self.timeout_ms)
+        return order_of(options, PageOfBatch(self.url, self.metadata))
 
     def to_priority(self) -> Priority:
         return Priority(self.priority)
 
 
-class WhyWaitingAnswer(_Shape):
+class WhyWaitingAnswer(Shape):
     """Why a job has not started yet."""
 
     lane: str
@@ -142,7 +167,7 @@ class WhyWaitingAnswer(_Shape):
     ahead: int
 
 
-class OutcomeAnswer(_Shape):
+class OutcomeAnswer(Shape):
     """What came back, in one word and in one sentence."""
 
     kind: Literal["page", "refusal", "unreachable", "invalid"]
@@ -153,7 +178,7 @@ class OutcomeAnswer(_Shape):
     evidence: list[str] | None = None
 
 
-class ScrapeAnswer(_Shape):
+class ScrapeAnswer(Shape):
     """A scrape that has ended."""
 
     id: str
@@ -164,7 +189,7 @@ class ScrapeAnswer(_Shape):
     credits_used: int
 
 
-class WaitingAnswer(_Shape):
+class WaitingAnswer(Shape):
     """A scrape that has not ended yet: ask for the job later."""
 
     id: str
@@ -172,7 +197,7 @@ class WaitingAnswer(_Shape):
     why_waiting: WhyWaitingAnswer | None
 
 
-class JobAnswer(_Shape):
+class JobAnswer(Shape):
     """A job as it is now."""
 
     id: str

@@ -1,8 +1,11 @@
 """Opens the backend that the settings ask for: every store under the name of its port, whichever it is."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+
+import structlog
 
 from emissary import __version__
 from emissary.adapters.clock import CarriedClock, SystemClock
@@ -35,7 +38,7 @@ from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.backends.local_bus import LocalBus
 from emissary.backends.segments import Scribe
-from emissary.model.errors import SettingsError
+from emissary.model.errors import SettingsError, StoreUnavailable
 from emissary.model.ids import WorkerId, ulid
 from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches, Ledger
@@ -57,6 +60,9 @@ from emissary.settings import Settings
 __all__ = ["Backend", "open_backend"]
 
 _SHARDS = 64
+_LOOK_AT_CLOCK_SECONDS = 30.0
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +152,11 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
     worker = _name(SystemClock(), chance)
     shard = chance.draw(1)[0] % _SHARDS
     opened = open_stores(database_url, objects_url, writer=worker, scribe=_scribe(chance), clock=SystemClock())
-    async with opened as stores:
+    async with opened as stores, AsyncExitStack() as stack:
         clock = CarriedClock(stores.database.now)
         await clock.correct()
+        correcting = asyncio.create_task(_keep_right(clock))
+        stack.callback(correcting.cancel)
         yield Backend(
             worker=worker,
             clock=clock,
@@ -174,6 +182,16 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
             vault=vault,
             touch=clock.correct,
         )
+
+
+async def _keep_right(clock: CarriedClock) -> None:
+    """A machine that was put to sleep, or whose steady clock drifts, comes back to the database's time."""
+    while True:
+        await clock.sleep(_LOOK_AT_CLOCK_SECONDS)
+        try:
+            await clock.correct()
+        except StoreUnavailable as error:
+            log.warning("the database's clock could not be looked at", reason=error.detail)
 
 
 def _urls(settings: Settings) -> tuple[str, str]:

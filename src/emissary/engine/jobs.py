@@ -7,8 +7,8 @@ from datetime import timedelta
 from emissary.engine.results import JOB_TOPIC, unpack
 from emissary.engine.worker import LANES_TOPIC
 from emissary.model.ids import AccountId, JobId, ulid
-from emissary.model.jobs import FINAL_STATES, Job, NewJob
-from emissary.model.lanes import WhyWaiting
+from emissary.model.jobs import FINAL_STATES, Job, NewJob, StoredResult
+from emissary.model.lanes import Reason, WhyWaiting
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus, Ears
 from emissary.ports.clock import Chance, Clock
@@ -62,8 +62,13 @@ class Jobs:
             await ears.hear(min(left, _LOOK_AGAIN_SECONDS))
             found = await self._records.job(job, self._clock.now())
             assert found is not None, "an accepted job is in the ledger"
-            if found.state in FINAL_STATES or left <= 0:
+            if found.state in FINAL_STATES or left <= 0 or await self._is_left_alone(job):
                 return found
+
+    async def _is_left_alone(self, job: JobId) -> bool:
+        """Whether nobody is behind its lane, and nobody will look for a while: that is better told than waited for."""
+        why = await self._records.why_waiting(job, self._clock.now())
+        return why is not None and why.reason == Reason.BREAKER
 
     async def find(self, job: JobId, account: AccountId) -> Job | None:
         """The job, if it is this account's."""
@@ -72,7 +77,11 @@ class Jobs:
 
     async def body_of(self, job: Job) -> bytes | None:
         """What the job left behind."""
-        return await unpack(job, self._blobs)
+        return None if job.result is None else await self.body_of_result(job.id, job.result)
+
+    async def body_of_result(self, job: JobId, result: StoredResult) -> bytes | None:
+        """The same, where the result was read without its job."""
+        return await unpack(job, result, self._blobs)
 
     async def why_waiting(self, job: JobId) -> WhyWaiting | None:
         return await self._records.why_waiting(job, self._clock.now())

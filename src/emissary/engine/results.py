@@ -11,7 +11,7 @@ from emissary.engine.handlers import Result
 from emissary.model import zstd
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId
-from emissary.model.jobs import Job, StoredResult
+from emissary.model.jobs import StoredResult
 from emissary.model.lanes import Item, Release, Report, Settlement, Trial, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
@@ -47,15 +47,13 @@ async def pack(job: JobId, result: Result, blobs: Blobs) -> StoredResult:
     return StoredResult(result.outcome, None, name)
 
 
-async def unpack(job: Job, blobs: Blobs) -> bytes | None:
+async def unpack(job: JobId, result: StoredResult, blobs: Blobs) -> bytes | None:
     """The body of the job's result, or None if it left none."""
-    if job.result is None:
-        return None
-    body = job.result.body
-    if job.result.blob is not None:
-        body = await blobs.get(job.result.blob)
+    body = result.body
+    if result.blob is not None:
+        body = await blobs.get(result.blob)
         if body is None:
-            raise StoreUnavailable(f"the result of {job.id} is missing in the object store")
+            raise StoreUnavailable(f"the result of {job} is missing in the object store")
     return zstd.decompress(body) if body is not None and body.startswith(_ZSTD_MAGIC) else body
 
 

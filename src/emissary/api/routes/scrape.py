@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter, Response
 
+from emissary.api.answers import as_json, parts_of
 from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
 from emissary.api.openapi import problems
@@ -26,8 +26,6 @@ _LINKS = {
 }
 _RECEIPT = {"seeReceipt": {"operationId": "seeReceipt", "parameters": {"receipt": "$response.body#/receipt/id"}}}
 
-_encode = msgspec.json.Encoder().encode
-
 
 @router.post(
     "/scrape",
@@ -48,11 +46,11 @@ async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> 
     order, priority = request.to_order(), request.to_priority()
     if request.asynchronous:
         shown = await services.scrapes.submit(caller, order, priority)
-        return _json(_waiting(shown), 202)
+        return as_json(_waiting(shown), 202)
     shown = await services.scrapes.scrape(caller, order, priority)
     if shown.job.state in FINAL_STATES:
-        return _json(_ended(shown))
-    return _json(_waiting(shown), 202)
+        return as_json(_ended(shown))
+    return as_json(_waiting(shown), 202)
 
 
 @router.get(
@@ -64,7 +62,7 @@ async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> 
 )
 async def see_job(job: str, caller: Caller, services: Provided) -> Response:
     """The job as it is now: what came of it, or why it waits."""
-    return _json(_whole(await services.scrapes.show(caller, JobId(job))))
+    return as_json(_whole(await services.scrapes.show(caller, JobId(job))))
 
 
 @router.delete(
@@ -76,7 +74,7 @@ async def see_job(job: str, caller: Caller, services: Provided) -> Response:
 )
 async def cancel_job(job: str, caller: Caller, services: Provided) -> Response:
     """Ends the job, unless it has ended."""
-    return _json(_whole(await services.scrapes.cancel(caller, JobId(job))))
+    return as_json(_whole(await services.scrapes.cancel(caller, JobId(job))))
 
 
 @router.get(
@@ -95,10 +93,6 @@ async def see_receipt(receipt: str, caller: Caller, services: Provided) -> Respo
     if found is None or bytes(found) == b"null":
         raise NotFound(f"there is no receipt {receipt}")
     return Response(bytes(found), media_type="application/json")
-
-
-def _json(body: dict[str, Any], status: int = 200) -> Response:
-    return Response(_encode(body), status, media_type="application/json")
 
 
 def _waiting(shown: Shown) -> dict[str, Any]:
@@ -125,19 +119,9 @@ def _whole(shown: Shown) -> dict[str, Any]:
     }
 
 
-class _Parts(msgspec.Struct):
-    document: msgspec.Raw = msgspec.Raw(b"null")
-    receipt: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_decode_parts = msgspec.json.Decoder(_Parts).decode
-
-
 def _result(shown: Shown) -> dict[str, Any]:
-    """The result is kept as the JSON that the API speaks, so it is passed on without being taken apart."""
-    outcome = None if shown.job.result is None else msgspec.Raw(shown.job.result.outcome)
-    parts = _Parts() if shown.result is None else _decode_parts(shown.result)
-    return {"outcome": outcome, "document": parts.document, "receipt": parts.receipt}
+    outcome = None if shown.job.result is None else shown.job.result.outcome
+    return parts_of(outcome, shown.result)
 
 
 def _why(why: WhyWaiting | None) -> dict[str, Any] | None:

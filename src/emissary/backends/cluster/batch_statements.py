@@ -26,6 +26,7 @@ __all__ = [
     "SEAL",
     "TIDIED",
     "UNTIDY",
+    "WAIT_FOR_ENDS",
     "WAS_ADMITTED",
 ]
 
@@ -66,6 +67,9 @@ FOR UPDATE OF batches
 """
 
 ENDED = "SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE flow = $1"
+
+# Those who are just ending some of the batch are waited for: what they write is there before the batch is cancelled.
+WAIT_FOR_ENDS = "SELECT pg_advisory_xact_lock(7733, $1::integer)"
 
 # From here on nothing of a paused or cancelled flow is handed out, and nothing of a cancelled one is settled.
 # One that runs again begins at the clock: all that is left of it gets new turns, and it has saved up none.

@@ -53,6 +53,7 @@ class PostgresBatches:
             if row["sealed"] and row["submitted"] == await connection.fetchval(sql.ENDED, row["flow"]):
                 return False
             if row["state"] != state.value:
+                await connection.execute(sql.WAIT_FOR_ENDS, row["flow"])
                 await connection.execute(sql.BLOCK, row["flow"], _BLOCKED[state])
                 ended = to_ms(now) if state is BatchState.CANCELLED else None
                 await connection.execute(sql.MARK, batch, state.value, ended)

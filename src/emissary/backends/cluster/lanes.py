@@ -11,7 +11,7 @@ from emissary.backends.cluster.database import Connection, Database
 from emissary.backends.cluster.flows import FlowBook
 from emissary.backends.cluster.lining_up import submit
 from emissary.backends.cluster.outages import gave_way
-from emissary.backends.cluster.settling import Tally, count, forsake, job_of, settle
+from emissary.backends.cluster.settling import Overtaken, Tally, count, forsake, job_of, settle
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId, ulid_of
 from emissary.model.jobs import JobState, NewJob
@@ -91,6 +91,8 @@ class PostgresLanes:
             try:
                 async with self._database.transaction() as connection:
                     return await work(connection)
+            except Overtaken:
+                continue  # cancelling happens once to a batch, so this ends
             except StoreUnavailable as error:
                 if not gave_way(error) or not tries_left:
                     raise

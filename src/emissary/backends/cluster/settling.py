@@ -16,7 +16,7 @@ from emissary.model.jobs import FINAL_STATES, JobState, NewJob
 from emissary.model.lanes import Release, Report, Settlement, Trial
 from emissary.model.moments import rest_ms, to_ms
 
-__all__ = ["STATES", "Tally", "Written", "count", "forsake", "job_of", "settle"]
+__all__ = ["STATES", "Overtaken", "Tally", "Written", "count", "forsake", "job_of", "settle"]
 
 STATES = {
     JobState.WAITING: 0,
@@ -29,6 +29,10 @@ _DEADLY = 3
 _POISON = msgspec.json.encode(
     {"kind": "invalid", "code": "poison", "detail": f"{_DEADLY} workers died while they handled this job"}
 )
+
+
+class Overtaken(Exception):
+    """A batch was cancelled while some of it was being settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ async def _finish(
         return frozenset()
     pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
+    owners = await book.owners(connection, flow_of.values())
+    await _with_their_batches([flow for flow in set(flow_of.values()) if owners[flow].batch is not None], connection)
     await connection.execute(
         ends.SETTLE_JOBS,
         ids,
@@ -115,7 +121,6 @@ async def _finish(
         [None if each.result is None else each.result.outcome for each in kept],
         to_ms(now),
     )
-    owners = await book.owners(connection, flow_of.values())
     results = [(job, each.result) for job, each in pairs if each.result is not None]
     if results:
         await connection.execute(
@@ -134,6 +139,14 @@ async def _finish(
         tally.cached += each.cached
     await count(connection, tallies, shard)
     return frozenset(each.job for each in kept)
+
+
+async def _with_their_batches(flows: list[int], connection: Connection) -> None:
+    """No batch of these is cancelled from here to the commit; raises Overtaken if one was just before."""
+    if flows:
+        await connection.execute(ends.SHARE_FLOWS, flows)
+        if await connection.fetchval(ends.ANY_CANCELLED, flows):
+            raise Overtaken
 
 
 async def count(connection: Connection, tallies: dict[int, Tally], shard: int) -> None:

@@ -3,6 +3,7 @@
 from emissary.backends.cluster.statements import FRONT_OF_EACH
 
 __all__ = [
+    "ANY_CANCELLED",
     "BLAME",
     "BLAME_SUSPECTS",
     "CANCEL_JOBS",
@@ -17,6 +18,7 @@ __all__ = [
     "RELEASE",
     "REMOVE_ITEMS",
     "SETTLE_JOBS",
+    "SHARE_FLOWS",
     "TALLY",
     "TRY_OUT",
 ]
@@ -53,6 +55,13 @@ WHERE items.lane = given.lane AND items.rank = given.rank AND items.job = given.
     AND NOT EXISTS (SELECT 1 FROM flows WHERE flows.id = items.flow AND flows.blocked = 2)
 RETURNING items.job, items.flow
 """
+
+# Whoever cancels a batch waits for those who are just ending some of it, and these for him.
+SHARE_FLOWS = """
+SELECT pg_advisory_xact_lock_shared(7733, id) FROM unnest($1::integer[]) AS given (id) ORDER BY id
+"""
+
+ANY_CANCELLED = "SELECT EXISTS (SELECT 1 FROM flows WHERE id = ANY ($1::integer[]) AND blocked = 2)"
 
 # Write the final state of jobs.
 SETTLE_JOBS = """

@@ -14,6 +14,7 @@ from emissary.model.moments import from_ms
 
 __all__ = ["SqliteLedger"]
 
+_LONGEST_CURSOR = 18  # digits; more may not fit into the column
 _BAD_ENDS = frozenset({JobState.FAILED, JobState.REFUSED})
 
 
@@ -36,7 +37,7 @@ class SqliteLedger:
         return [_line(row) for row in rows]
 
     async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
-        if after and not after.isdecimal():
+        if after and not (after.isdecimal() and len(after) <= _LONGEST_CURSOR):
             raise ValueError(f"{after!r} is not a cursor")
         rows = await self._read(sql.FINISHED, {"batch": batch, "after": int(after or 0), "most": most})
         return [_finished(row) for row in rows]

@@ -18,8 +18,22 @@ from emissary.ports.clock import Chance, Clock
 from emissary.products.scrape.order import SCRAPE_HTTP, PageOfBatch, ScrapeOptions, check_options
 from emissary.reading.urls import parse
 
-__all__ = ["Accepted", "BatchWish", "Faulty", "Intake", "Line", "ScrapeBatches", "mark_of", "page_job"]
+__all__ = [
+    "BATCH_PREFIX",
+    "CRAWL_PREFIX",
+    "MOST_PAGES",
+    "Accepted",
+    "BatchWish",
+    "Faulty",
+    "Intake",
+    "Line",
+    "ScrapeBatches",
+    "mark_of",
+    "page_job",
+]
 
+BATCH_PREFIX = "bat_"
+CRAWL_PREFIX = "crl_"
 MOST_PAGES = 1_000_000
 _MOST_FAULTS_TOLD = 1_000
 _AGAIN_AT_ONCE = 5_000
@@ -152,7 +166,8 @@ class ScrapeBatches:
         """Open a batch, to be filled line by line."""
         check_options(wish.options)
         now = self.clock.now()
-        identity = BatchId(f"bat_{ulid(now, self.chance.draw(10))}")
+        prefix = BATCH_PREFIX if wish.options.crawl is None else CRAWL_PREFIX
+        identity = BatchId(prefix + ulid(now, self.chance.draw(10)))
         batch = NewBatch(identity, account, SCRAPE_HTTP, wish.name, _encode(wish.options), wish.priority)
         await self.batches.open(batch, now)
         return Intake(batch, wish, self)
@@ -176,8 +191,9 @@ class ScrapeBatches:
         shown = await self.show(account, batch)
         if not shown.sealed or shown.state is BatchState.CANCELLED:
             raise BadRequest(f"nothing can be tried again in a batch that is {shown.state.value}", "batch_finished")
-        total = 0
-        while count := await self.batches.again(batch, states, self.clock.now(), most=_AGAIN_AT_ONCE):
+        total, count = 0, _AGAIN_AT_ONCE
+        while count == _AGAIN_AT_ONCE:  # fewer are the last: those that end so once more meanwhile are not ours
+            count = await self.batches.again(batch, states, self.clock.now(), most=_AGAIN_AT_ONCE)
             total += count
         return total
 
@@ -194,9 +210,11 @@ class ScrapeBatches:
         try:
             return await self._ledger.finished(batch, after=after, most=most)
         except ValueError:
-            raise BadRequest(
-                f"{after!r} is not a cursor: use the `next` of an earlier page", "invalid_cursor"
-            ) from None
+            raise BadRequest(f"{after!r} is not a cursor: use one of an earlier answer", "invalid_cursor") from None
+
+    async def body_of(self, finished: Finished) -> bytes | None:
+        """What the page left behind."""
+        return await self.jobs.body_of_result(finished.line.job, finished.result)
 
     async def stream(self, account: AccountId, batch: BatchId, after: str) -> AsyncIterator[Finished]:
         """All pages that have ended by now, behind this cursor."""

@@ -1,0 +1,102 @@
+"""Many pages: a list that is given, or a site from one page on."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from emissary.api.answers import as_json
+from emissary.api.auth import Caller, Provided
+from emissary.api.batch_schemas import AcceptedAnswer, BatchOptions, BatchRequest, BegunAnswer, CrawlRequest
+from emissary.api.bodies import JsonRoute, as_model, kind_of, read_as
+from emissary.api.lines import AT_ONCE, NDJSON, first_and_rest, lines_of, options_in
+from emissary.api.openapi import problems, reference_to
+from emissary.api.routes.batch import links_to
+from emissary.api.services import Services
+from emissary.model.ids import AccountId
+from emissary.products.scrape.batches import Accepted, BatchWish, Faulty, Line
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["batches"], route_class=JsonRoute)
+
+
+_BODIES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": reference_to(BatchRequest)},
+            NDJSON: {"schema": {"type": "string", "description": "A URL, or an object with `url`, on each line."}},
+        },
+    }
+}
+
+
+@router.post(
+    "/batch",
+    summary="Read many pages",
+    operation_id="beginBatch",
+    status_code=202,
+    response_model=AcceptedAnswer,
+    responses={202: {"links": links_to("batch")}, **problems(400, 401, 413, 415, 503)},
+    openapi_extra=_BODIES,
+)
+async def begin_batch(request: Request, caller: Caller, services: Provided) -> Response:
+    """Accepts the pages, to be read one by one at each site's own pace, and answers when all are on disk.
+
+    As `application/x-ndjson` there may be a million of them, one a line: an object with `url` and `metadata`, or the
+    bare URL. Options are then in the query or in the first line. If the lines break off, the batch is cancelled.
+    """
+    if kind_of(request) == NDJSON:
+        given, chunks = await first_and_rest(lines_of(request))
+        options = as_model(BatchOptions, {**options_in(request.query_params), **given})
+        accepted = await _take_in(services, caller, options.to_wish(), chunks)
+    else:
+        asked = await read_as(BatchRequest, request)
+        accepted = await _take_in(services, caller, asked.to_wish(), _portions(asked.to_lines()))
+    return as_json(_accepted(accepted), 202)
+
+
+@router.post(
+    "/crawl",
+    summary="Read a site",
+    operation_id="beginCrawl",
+    status_code=202,
+    response_model=BegunAnswer,
+    responses={202: {"links": links_to("crawl")}, **problems(400, 401, 413, 415, 503)},
+)
+async def begin_crawl(asked: CrawlRequest, caller: Caller, services: Provided) -> Response:
+    """Reads the page and the pages of the site that it leads to, each once, as far as you let it."""
+    accepted = await _take_in(services, caller, asked.to_wish(), _portions([Line(asked.url)]))
+    return as_json({"id": accepted.id}, 202)
+
+
+async def _take_in(
+    services: Services, caller: AccountId, wish: BatchWish, chunks: AsyncIterator[Sequence[Line | Faulty]]
+) -> Accepted:
+    intake = await services.batches.begin(caller, wish)
+    ended = False
+    try:
+        async for chunk in chunks:
+            await intake.add(chunk)
+        result = await intake.end()
+        ended = True
+    finally:
+        if not ended:  # whatever the reason: nobody will know this batch by its name
+            await intake.abandon()
+    return result
+
+
+async def _portions(lines: list[Line]) -> AsyncIterator[list[Line]]:
+    for start in range(0, len(lines), AT_ONCE):
+        yield lines[start : start + AT_ONCE]
+
+
+def _accepted(accepted: Accepted) -> dict[str, Any]:
+    return {
+        "id": accepted.id,
+        "accepted": accepted.accepted,
+        "duplicates": accepted.duplicates,
+        "invalidCount": accepted.invalid,
+        "invalid": [{"index": fault.index, "url": fault.url, "code": fault.code} for fault in accepted.faults],
+    }

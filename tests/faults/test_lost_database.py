@@ -1,0 +1,69 @@
+"""Killing and pausing the database under way: whoever works waits for it, and nothing is lost or done twice."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from ledger_checker import batch_breaches, left_behind
+from stage import Order, Stage
+
+from emissary.adapters.clock import SystemClock
+from emissary.model.errors import StoreUnavailable
+from emissary.model.jobs import JobState
+from emissary.testing.servers import PostgresServer
+
+pytestmark = pytest.mark.anyio
+
+KILLS = 5
+PAUSES = (2.0, 4.0, 14.0)  # after 12 seconds of silence a worker leaves its lanes
+PAGES = 80
+
+
+async def add_or_lose(order: Order) -> None:
+    """What was not answered may have been accepted all the same."""
+    with suppress(StoreUnavailable):
+        await order.add(PAGES)
+
+
+async def check_the_end(stage: Stage, order: Order) -> None:
+    await order.seal()
+    await order.until_all_ended()
+    assert all(worker.lives for worker in stage.workers.values()), "an outage ends nobody"
+    assert await stage.dismiss() == [0, 0]
+    assert await batch_breaches(stage.backend, order.batch.id, order.accepted, ends={JobState.COMPLETED}) == []
+    assert await left_behind(stage.backend) == []
+    assert "Traceback" not in stage.place.log.read_text()
+
+
+async def test_the_database_may_be_killed_at_any_moment_and_every_job_ends_once(
+    frail_stage: Stage, own_postgres: PostgresServer, times: int
+) -> None:
+    order = await frail_stage.order()
+    await frail_stage.hire(2)
+    for _ in range(KILLS * times):
+        await order.add(PAGES)
+        before = (await order.find()).counts.ended
+        await order.until_ended(before + frail_stage.chance.randint(5, PAGES // 2))
+        await asyncio.gather(add_or_lose(order), asyncio.to_thread(own_postgres.kill))
+        own_postgres.start()  # by this thread: a server ends with the thread that started it
+        await frail_stage.place.let_leases_run_out()
+    await check_the_end(frail_stage, order)
+    assert len(order.accepted) >= PAGES * KILLS * times
+
+
+async def test_a_database_that_hangs_for_a_while_loses_nothing_and_does_nothing_twice(
+    frail_stage: Stage, own_postgres: PostgresServer, times: int
+) -> None:
+    order = await frail_stage.order()
+    await frail_stage.hire(2)
+    for seconds in PAUSES * times:
+        await order.add(2 * PAGES)
+        before = (await order.find()).counts.ended
+        await order.until_ended(before + PAGES // 2)
+        own_postgres.pause()
+        adding = asyncio.create_task(order.add(PAGES))
+        await SystemClock().sleep(seconds)  # the fault itself
+        own_postgres.resume()
+        await adding
+    await check_the_end(frail_stage, order)
+    assert len(order.accepted) == 3 * PAGES * len(PAUSES) * times
