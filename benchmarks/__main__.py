@@ -10,7 +10,23 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import batch, lanes, latency, machine, plain_sight, polite, signing, start
+from benchmarks import (
+    batch,
+    fairness,
+    intake,
+    lanes,
+    latency,
+    long_page,
+    machine,
+    memory,
+    plain_sight,
+    polite,
+    processes,
+    recovery,
+    signing,
+    soak,
+    start,
+)
 from benchmarks.report import Report, Say
 
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
@@ -44,15 +60,38 @@ _BENCHMARKS: dict[str, Callable[..., Report]] = {
     "extract": _extract,
     "signing": signing.run,
     "plain_sight": plain_sight.run,
+    "intake": intake.run,
+    "fairness": fairness.run,
+    "processes": processes.run,
+}
+# Those that take an hour or so at full length. `all` has them in short; they have options of their own.
+_LONG: dict[str, Callable[..., Report]] = {
+    "soak": soak.run,
+    "memory": memory.run,
+    "recovery": recovery.run,
 }
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What Emissary costs on this machine.")
-    parser.add_argument("name", nargs="?", default="all", choices=["all", *_BENCHMARKS], help="which; all by default")
+    parser.add_argument(
+        "name", nargs="?", default="all", choices=["all", *_BENCHMARKS, *_LONG], help="which; all by default"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
-    parser.add_argument("--short", action="store_true", help="less of everything: under a minute in all")
-    return parser.parse_args()
+    parser.add_argument("--short", action="store_true", help="less of everything: some minutes in all")
+    given, options = parser.parse_known_args()
+    given.options = options
+    if given.options and given.name not in _LONG:
+        parser.error(f"{given.name} does not know {' '.join(given.options)}")
+    return given
+
+
+def _run(given: argparse.Namespace) -> list[Report]:
+    if given.name in _LONG:
+        return [_LONG[given.name](short=given.short, options=given.options)]
+    names = list(_BENCHMARKS) if given.name == "all" else [given.name]
+    reports = [_BENCHMARKS[name](short=given.short) for name in names]
+    return reports + [each(short=True) for each in _LONG.values()] if given.name == "all" else reports
 
 
 def _write_page(about: dict[str, str], reports: list[Report]) -> None:
@@ -74,11 +113,10 @@ def _as_json(about: dict[str, str], reports: list[Report]) -> str:
 
 
 def main() -> None:
-    """Run what was asked for. Only a full run of everything rewrites the page in docs."""
+    """Run what was asked for. Only a full run, of everything or of a long one, is written into the docs."""
     given = _arguments()
     about = machine.describe()
-    names = list(_BENCHMARKS) if given.name == "all" else [given.name]
-    reports = [_BENCHMARKS[name](short=given.short) for name in names]
+    reports = _run(given)
     if given.json:
         print(_as_json(about, reports))
     else:
@@ -86,6 +124,9 @@ def main() -> None:
     if given.name == "all" and not given.short:
         _write_page(about, reports)
         Say("docs/benchmarks.md is written anew.")
+    if given.name in _LONG and not given.short:
+        long_page.put(about, reports[0])
+        Say("docs/benchmarks-long.md has the new figures.")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
+
+import asyncpg
 
 from emissary.backends.cluster.batches import PostgresBatches
 from emissary.backends.cluster.database import Database as PostgresDatabase
@@ -28,6 +30,8 @@ class LaneStore:
     batches: Batches
     size: Callable[[], Awaitable[int]]
     ended: Callable[[], Awaitable[int]]
+    wear: Callable[[], Awaitable[dict[str, float]]]  # what was left behind, each figure by its name
+    long_read: Callable[[], AbstractAsyncContextManager[None]]  # somebody looks at the store as it was, all the while
 
 
 OpenStore = Callable[[], AbstractAsyncContextManager[LaneStore]]
@@ -37,12 +41,20 @@ OpenStore = Callable[[], AbstractAsyncContextManager[LaneStore]]
 async def sqlite_store() -> AsyncIterator[LaneStore]:
     """SQLite in a folder that goes with it."""
     with tempfile.TemporaryDirectory(prefix="emissary-bench-") as folder:
-        database = await SqliteDatabase.open(Path(folder) / "bench.db")
+        file = Path(folder) / "bench.db"
+        database = await SqliteDatabase.open(file)
+
+        async def wear() -> dict[str, float]:
+            sizes = {"file": file, "write-ahead log": file.with_name(f"{file.name}-wal")}
+            return {f"MiB of the {name}": path.stat().st_size / 2**20 for name, path in sizes.items()}
+
         yield LaneStore(
             SqliteLanes(database),
             SqliteBatches(database),
             lambda: database.read(_pages),
             lambda: database.read(_results),
+            wear,
+            lambda: _read_sqlite(file),
         )
         await database.close()
 
@@ -62,9 +74,44 @@ async def postgres_store() -> AsyncIterator[LaneStore]:
             PostgresBatches(database, 0),
             lambda: number(_RELATIONS),
             lambda: number("SELECT coalesce(sum(completed), 0) FROM tallies"),
+            lambda: _wear_of(database),
+            lambda: _read_postgres(server.url),
         )
         await database.close()
 
+
+@asynccontextmanager
+async def _read_sqlite(file: Path) -> AsyncIterator[None]:
+    """The write-ahead log cannot be begun anew as long as this reads what stood before it."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM accounts").fetchone()
+        yield
+
+
+@asynccontextmanager
+async def _read_postgres(url: str) -> AsyncIterator[None]:
+    """No row that was deleted after this began can be cleared away."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.fetchval("SELECT count(*) FROM accounts")
+            yield
+    finally:
+        await connection.close()
+
+
+async def _wear_of(database: PostgresDatabase) -> dict[str, float]:
+    return {name: float(found) for name, found in await database.read(_WEAR)}
+
+
+_WEAR = """
+SELECT 'dead rows of ' || relname, n_dead_tup FROM pg_stat_user_tables WHERE relname IN ('items', 'lanes')
+UNION ALL
+SELECT 'MiB of ' || oid::regclass, pg_relation_size(oid) / 1048576.0 FROM pg_class
+WHERE oid::regclass::text IN ('items', 'items_pkey', 'lanes', 'lanes_ready', 'lanes_waiting', 'lanes_held')
+ORDER BY 1
+"""
 
 _RELATIONS = """
 SELECT sum(pg_total_relation_size(oid)) FROM pg_class

@@ -16,28 +16,29 @@ __all__ = ["Served", "emissary_up", "scrape"]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where the API is, and the key to it."""
+    """Where the API is, the key to it, and the process that serves it."""
 
     url: str
     key: str
+    process: int
 
 
 @contextmanager
-def emissary_up() -> Iterator[Served]:
-    """Yields as soon as it says that it is ready; ends it by its id."""
+def emissary_up(**more: str) -> Iterator[Served]:
+    """Yields as soon as it says that it is ready; ends it by its id. `more` are settings by their names."""
     with tempfile.TemporaryDirectory(prefix="emissary-bench-") as folder:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("EMISSARY_")}
         settings = {"EMISSARY_HOST_GAP": "0", "EMISSARY_ALLOW_NETWORKS": "127.0.0.0/8", "EMISSARY_LOG_LEVEL": "warning"}
         process = subprocess.Popen(
             [sys.executable, "-m", "emissary", "up", "--json", "--port", "0", "--data-dir", folder],
-            env=inherited | settings,
+            env=inherited | settings | more,
             stdout=subprocess.PIPE,
             text=True,
         )
         try:
             assert process.stdout is not None
             ready = json.loads(process.stdout.readline())
-            yield Served(ready["url"], ready["apiKey"])
+            yield Served(ready["url"], ready["apiKey"], process.pid)
         finally:
             process.terminate()
             process.communicate()

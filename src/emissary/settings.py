@@ -17,9 +17,12 @@ from pydantic_settings import (
 )
 
 from emissary.engine.delivery import is_secret
+from emissary.model.accounts import Allowance
 from emissary.model.errors import SettingsError
+from emissary.model.rates import MOST_PER_MINUTE, Rate
+from emissary.products.kinds import things_of
 
-__all__ = ["Settings", "load_settings"]
+__all__ = ["Settings", "load_settings", "server_of"]
 
 _URL_FORMS = {
     "database_url": "postgresql://user:password@host:port/database",
@@ -37,7 +40,10 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=lambda: _home() / "emissary", description="Where the database and the objects are kept."
     )
-    api_key: SecretStr | None = Field(None, description="Sets the first API key instead of having one made.")
+    api_key: SecretStr | None = Field(
+        None, description="Sets the first API key instead of having one made; clients send it."
+    )
+    url: AnyHttpUrl | None = Field(None, description="The server that the client and the command line speak to.")
     database_url: SecretStr | None = Field(None, description="The PostgreSQL database that processes share.")
     objects_url: SecretStr | None = Field(None, description="The S3-compatible object store that processes share.")
     allow_networks: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -65,7 +71,22 @@ class Settings(BaseSettings):
     max_active: int | None = Field(
         None, ge=1, description="Hosts that all workers together read at the same time, at most."
     )
+    account_most_active: int | None = Field(
+        None, ge=1, description="Hosts that are read for one account at the same time, at most."
+    )
+    account_most_queued: int | None = Field(
+        None, ge=1, description="Jobs of one account that have not ended, at most; more are not accepted."
+    )
+    account_rate: int | None = Field(
+        None, ge=1, le=MOST_PER_MINUTE, description="Requests of one account a minute, at most."
+    )
+    account_burst: int | None = Field(
+        None, ge=1, le=MOST_PER_MINUTE, description="How many of them may come at once; a minute's worth if left out."
+    )
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")
+    worker_kinds: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Kinds of work that a worker does, separated by commas; all where none is named."
+    )
     extraction_processes: int = Field(
         default_factory=lambda: len(os.sched_getaffinity(0)),
         ge=1,
@@ -85,7 +106,7 @@ class Settings(BaseSettings):
     log: Literal["json", "pretty"] = Field("pretty", description="Logs for machines or for people.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
 
-    @field_validator("allow_networks", mode="before")
+    @field_validator("allow_networks", "worker_kinds", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -100,6 +121,12 @@ class Settings(BaseSettings):
             return yaml.safe_load(value) or ()
         except yaml.YAMLError:
             raise ValueError("this is neither JSON nor YAML") from None
+
+    @field_validator("worker_kinds")
+    @classmethod
+    def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        things_of(value)
+        return value
 
     @field_validator("api_key")
     @classmethod
@@ -126,6 +153,13 @@ class Settings(BaseSettings):
             raise ValueError("this cannot be signed with: it is `whsec_` and the base64 of 24 to 64 bytes")
         return value
 
+    @field_validator("account_burst")
+    @classmethod
+    def _of_a_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and info.data.get("account_rate") is None:
+            raise ValueError("there is no rate that it belongs to: set EMISSARY_ACCOUNT_RATE as well")
+        return value
+
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach what listens on `host`."""
@@ -148,6 +182,13 @@ class Settings(BaseSettings):
     @property
     def keep(self) -> timedelta:
         return timedelta(days=self.keep_days)
+
+    @property
+    def allowance(self) -> Allowance:
+        """What an account may do that was granted nothing else."""
+        per_minute = self.account_rate
+        rate = None if per_minute is None else Rate(per_minute, self.account_burst or per_minute)
+        return Allowance(most_active=self.account_most_active, most_queued=self.account_most_queued, rate=rate)
 
     @property
     def gap(self) -> timedelta:
@@ -177,6 +218,17 @@ def load_settings(file: Path | None = None, **given: Any) -> Settings:
         return Layered(**asked)
     except ValidationError as error:
         raise SettingsError("; ".join(_say(problem) for problem in error.errors(include_url=False))) from error
+
+
+def server_of(url: str | None = None, key: str | None = None) -> tuple[str, str | None]:
+    """The server to speak to and the key to show, from the environment where they are not given."""
+    if url is None or key is None:
+        settings = load_settings()
+        url = url or (None if settings.url is None else str(settings.url))
+        key = key or (None if settings.api_key is None else settings.api_key.get_secret_value())
+    if url is None:
+        raise SettingsError("no server is named: give its URL or set EMISSARY_URL, or use Emissary.open() without one")
+    return url, key
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A request says what it was told to say, and cannot be made to say more."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+import msgspec
 import pytest
 from asking import failure_of, reading_client, reply_of
 from raw_site import RawSite
@@ -90,7 +90,7 @@ async def test_a_path_that_is_more_than_a_path_sends_nothing(path: str) -> None:
     """The one parser lets none of these through; nor does the client, should anybody come past the parser."""
     async with RawSite.start(_FINE) as site, reading_client() as client:
         url = parse(site.url())
-        found = await client.ask(Ask(replace(url, path=path, href=f"{url.origin}{path}"), 5.0, 1000))
+        found = await client.ask(Ask(msgspec.structs.replace(url, path=path, href=f"{url.origin}{path}"), 5.0, 1000))
         assert isinstance(found, Unreachable)
         assert (found.code, found.passing) == (Code.GUARD, False)
     assert site.connections == 0

@@ -148,8 +148,17 @@ class Emissary:
         return self.ask("GET", path, headers=self.authority)
 
     def post(self, path: str, document: object) -> Answer:
+        return self._send("POST", path, document)
+
+    def patch(self, path: str, document: object) -> Answer:
+        return self._send("PATCH", path, document)
+
+    def delete(self, path: str) -> Answer:
+        return self.ask("DELETE", path, headers=self.authority)
+
+    def _send(self, method: str, path: str, document: object) -> Answer:
         headers = {**self.authority, "Content-Type": "application/json"}
-        return self.ask("POST", path, json.dumps(document).encode(), headers)
+        return self.ask(method, path, json.dumps(document).encode(), headers)
 
     @property
     def authority(self) -> dict[str, str]:

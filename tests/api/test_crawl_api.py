@@ -21,9 +21,9 @@ def _crawl(server: Emissary, url: str, **options: Any) -> str:
 
 
 def _walk(server: Emissary, web: TestWebProcess, url: str, **options: Any) -> tuple[dict[str, Any], list[str]]:
-    """The crawl once it has ended, and the paths for which its site was asked meanwhile."""
+    """The crawl by links once it has ended, and the paths for which its site was asked meanwhile."""
     before = len(paths_asked(web, url))
-    crawl = ended(server, _crawl(server, url, **options))
+    crawl = ended(server, _crawl(server, url, **{"sitemap": "skip", **options}))
     return crawl, paths_asked(web, url)[before:]
 
 
@@ -99,6 +99,7 @@ def test_a_crawl_is_steered_like_a_batch_and_found_only_as_a_crawl(server: Emiss
         ({"limit": 0}, "invalid_request"),
         ({"maxDepth": -1}, "invalid_request"),
         ({"sitemaps": "only"}, "unknown_field"),
+        ({"sitemap": "always"}, "invalid_request"),
     ],
 )
 def test_a_crawl_that_cannot_be_done_is_refused_at_once(

@@ -95,7 +95,9 @@ def test_a_job_says_that_it_waits_in_line_and_how_many_are_before_it(
     until(lambda: server.job(first)["status"] == "active")
     for ahead in (1, 2):
         why = server.job(server.submit(url))["whyWaiting"]
-        assert why == {"lane": f"host:{web.hosts[6]}:{web.port}", "reason": "in_line", "until": None, "ahead": ahead}
+        expected = datetime.fromisoformat(why.pop("until")) - the_clock().now()
+        assert timedelta(seconds=30 * ahead - 10) < expected <= timedelta(seconds=30 * ahead)
+        assert why == {"lane": f"host:{web.hosts[6]}:{web.port}", "reason": "in_line", "ahead": ahead}
 
 
 def test_a_job_says_that_its_host_rests_and_until_when(start: Callable[..., Emissary], web: TestWebProcess) -> None:

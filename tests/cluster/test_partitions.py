@@ -158,7 +158,7 @@ async def test_whoever_reads_for_long_is_not_pushed_aside_and_nothing_is_lost(
 async def test_old_months_of_usage_go_later_than_jobs(database: Database) -> None:
     retention = PostgresRetention(database)
     await retention.make_room(NEW_YEAR)
-    await database.write("INSERT INTO usage (day, tenant, kind, shard) VALUES ('2030-01-05', 1, 'test', 0)")
+    await database.write("INSERT INTO usage VALUES (1, '2030-01-05', 'test', 'a.example', 1, 1, 0, 0, 0)")
     await retention.drop_before(datetime(2030, 4, 1, tzinfo=UTC), most=9)
     assert await count(database, "usage") == 1
     await retention.drop_before(datetime(2030, 4, 3, tzinfo=UTC), most=9)

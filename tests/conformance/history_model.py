@@ -35,6 +35,7 @@ class ModelJob:
 
 @dataclass(slots=True)
 class ModelBatch:
+    heard_at: int
     is_sealed: bool = False
     marked: BatchState = BatchState.RUNNING
     jobs: list[JobId] = field(default_factory=list)
@@ -74,6 +75,15 @@ class Model:
         if batch.marked is BatchState.CANCELLED or not batch.is_sealed or any(map(self.is_open, batch.jobs)):
             return batch.marked
         return BatchState.COMPLETED
+
+    def lost_batches(self, before: int) -> list[BatchId]:
+        """Those whose lines should still come, and of which nothing was heard since then."""
+        running = (BatchState.RUNNING, BatchState.PAUSED)
+        return [
+            name
+            for name, batch in self.batches.items()
+            if not batch.is_sealed and batch.heard_at < before and batch.marked in running
+        ]
 
     def counts(self, name: BatchId) -> Counts:
         states = [self.state_of(each) for each in self.batches[name].jobs]

@@ -11,6 +11,7 @@ from emissary.model.lanes import (
     Claim,
     Claimed,
     Grip,
+    Holding,
     Item,
     LaneKey,
     Lease,
@@ -18,6 +19,7 @@ from emissary.model.lanes import (
     Release,
     Report,
     Settlement,
+    Thing,
     Trial,
     Wish,
 )
@@ -52,12 +54,13 @@ def job(
     account: AccountId = ACCOUNT,
     batch: BatchId | None = None,
     mark: bytes | None = None,
+    price: int = 1,
 ) -> NewJob:
     """A job nobody has seen before; those made later have greater names."""
     number = next(_numbers)
     order = f'{{"number":{number}}}'.encode()
     name = JobId(f"job_{number:026d}")
-    return NewJob(name, account, Kind("test"), lane, order, priority, not_before, batch, mark)
+    return NewJob(name, account, Kind("test"), lane, order, priority, not_before, batch, mark, price)
 
 
 def new_batch(account: AccountId = ACCOUNT, priority: Priority = Priority.NORMAL, name: str | None = None) -> NewBatch:
@@ -106,10 +109,16 @@ async def claim(
     items: int = 10,
     urgent: bool = False,
     most_held: int | None = None,
+    holding: Holding | None = None,
+    most_of_account: int | None = None,
+    things: frozenset[Thing] | None = None,
 ) -> Claimed:
     """Lease lanes as a worker does at that moment."""
     now = at(seconds)
-    return await lanes.claim(Claim(worker, now + timedelta(seconds=LEASE_SECONDS), most, items, urgent, most_held), now)
+    until = now + timedelta(seconds=LEASE_SECONDS)
+    wanted, on_top = (0, most) if urgent else (most, 0)
+    asked = Claim(worker, until, wanted, items, on_top, most_held, holding, most_of_account, things)
+    return await lanes.claim(asked, now)
 
 
 async def take(lanes: Lanes, grip: Grip, items: int, *, seconds: float, in_hand: Iterable[JobId] = ()) -> list[Item]:

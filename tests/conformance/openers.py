@@ -2,7 +2,7 @@
 
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +10,23 @@ from pathlib import Path
 import asyncpg
 
 from emissary.adapters.clock import SystemClock
+from emissary.backends.cluster.allowances import PostgresAllowances
 from emissary.backends.cluster.batches import PostgresBatches, PostgresLedger
-from emissary.backends.cluster.database import Database as PostgresDatabase
 from emissary.backends.cluster.jobs import PostgresJobRecords
+from emissary.backends.cluster.keys import PostgresKeys
 from emissary.backends.cluster.lanes import PostgresLanes
+from emissary.backends.cluster.rates import PostgresRates
 from emissary.backends.cluster.stores import open_stores
+from emissary.backends.cluster.usage import PostgresUsage
+from emissary.backends.embedded.allowances import SqliteAllowances
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.blobs import FileBlobs
 from emissary.backends.embedded.captures import FileCaptures, Scribe
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.keys import SqliteKeys
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.ledger import SqliteLedger
+from emissary.backends.embedded.rates import SqliteRates
 from emissary.backends.embedded.reading_records import (
     SqlitePageCache,
     SqliteSecrets,
@@ -28,19 +34,21 @@ from emissary.backends.embedded.reading_records import (
     SqliteSiteOwners,
 )
 from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules, SqliteJobRecords
+from emissary.backends.embedded.usage import SqliteUsage
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.backends.local_bus import LocalBus
-from emissary.model.ids import AccountId
+from emissary.ports.accounts import Allowances
 from emissary.ports.batches import Batches, Ledger
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.captures import Captures
+from emissary.ports.keys import Keys
 from emissary.ports.lanes import Lanes
+from emissary.ports.rates import Rates
 from emissary.ports.reading_records import PageCache, Secrets, Sessions, SiteOwners
 from emissary.ports.records import Accounts, HouseRules, JobRecords, WorkerRecords
+from emissary.ports.usage import Usage
 from emissary.reading.warc import exchange_records, segment_start
-
-Grant = Callable[[AccountId, float, int | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +67,12 @@ class Backend:
     lanes: Lanes
     batches: Batches
     ledger: Ledger
-    grant: Grant  # give an account its weight, and how many lanes it may have in hand
+    allowances: Allowances
+    usage: Usage
     jobs: JobRecords
     accounts: Accounts
+    keys: Keys
+    rates: Rates
     rules: HouseRules
     workers: WorkerRecords
     blobs: Blobs
@@ -92,9 +103,12 @@ async def open_embedded(place: Place) -> AsyncIterator[Backend]:
             lanes=SqliteLanes(database),
             batches=SqliteBatches(database),
             ledger=SqliteLedger(database),
-            grant=_granting(database),
+            allowances=SqliteAllowances(database),
+            usage=SqliteUsage(database),
             jobs=SqliteJobRecords(database),
             accounts=SqliteAccounts(database),
+            keys=SqliteKeys(database),
+            rates=SqliteRates(database),
             rules=SqliteHouseRules(database),
             workers=LockedWorkers(database, folder / "workers"),
             blobs=FileBlobs(folder / "objects"),
@@ -111,30 +125,6 @@ async def open_embedded(place: Place) -> AsyncIterator[Backend]:
         await database.close()
 
 
-def _granting(database: Database) -> Grant:
-    statement = """
-    INSERT INTO tenants (account, weight, most_active) VALUES (?, ?, ?)
-    ON CONFLICT DO UPDATE SET weight = excluded.weight, most_active = excluded.most_active
-    """
-
-    async def grant(account: AccountId, weight: float, most_active: int | None) -> None:
-        await database.write(lambda connection: connection.execute(statement, (account, weight, most_active)))
-
-    return grant
-
-
-def _granting_in_cluster(database: PostgresDatabase) -> Grant:
-    statement = """
-    INSERT INTO tenants (account, weight, most_active) VALUES ($1, $2, $3)
-    ON CONFLICT (account) DO UPDATE SET weight = excluded.weight, most_active = excluded.most_active
-    """
-
-    async def grant(account: AccountId, weight: float, most_active: int | None) -> None:
-        await database.write(statement, account, weight, most_active)
-
-    return grant
-
-
 @asynccontextmanager
 async def open_cluster(place: Place) -> AsyncIterator[Backend]:
     writer = f"wrk_{secrets.token_hex(4)}"
@@ -145,9 +135,12 @@ async def open_cluster(place: Place) -> AsyncIterator[Backend]:
             lanes=PostgresLanes(stores.database, shard),
             batches=PostgresBatches(stores.database, shard),
             ledger=PostgresLedger(stores.database),
-            grant=_granting_in_cluster(stores.database),
+            allowances=PostgresAllowances(stores.database),
+            usage=PostgresUsage(stores.database),
             jobs=PostgresJobRecords(stores.database),
             accounts=stores.accounts,
+            keys=PostgresKeys(stores.database),
+            rates=PostgresRates(stores.database),
             rules=stores.rules,
             workers=stores.workers,
             blobs=stores.blobs,

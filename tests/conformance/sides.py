@@ -13,6 +13,7 @@ from emissary.backends.cluster.lanes import PostgresLanes
 from emissary.backends.cluster.leadership import PostgresLeadership
 from emissary.backends.cluster.schedules import PostgresSchedules
 from emissary.backends.cluster.upkeep import PostgresRetention, PostgresWorkload
+from emissary.backends.cluster.usage import PostgresUsage
 from emissary.backends.embedded.alerts import SqliteAlerts
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.database import Database as SqliteDatabase
@@ -21,6 +22,7 @@ from emissary.backends.embedded.leadership import SqliteLeadership
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.embedded.schedules import SqliteSchedules
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
+from emissary.backends.embedded.usage import SqliteUsage
 from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches
 from emissary.ports.lanes import Lanes
@@ -28,6 +30,7 @@ from emissary.ports.leadership import Leadership
 from emissary.ports.records import JobRecords
 from emissary.ports.schedules import Schedules
 from emissary.ports.upkeep import Retention, Workload
+from emissary.ports.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Side:
     lanes: Lanes
     jobs: JobRecords
     batches: Batches
+    usage: Usage
 
 
 @asynccontextmanager
@@ -56,6 +60,7 @@ async def open_embedded(place: str) -> AsyncIterator[Side]:
         SqliteLanes(database),
         SqliteJobRecords(database),
         SqliteBatches(database),
+        SqliteUsage(database),
     )
     await database.close()
 
@@ -72,6 +77,7 @@ async def open_cluster(place: str) -> AsyncIterator[Side]:
         PostgresLanes(database, 0),
         PostgresJobRecords(database),
         PostgresBatches(database, 0),
+        PostgresUsage(database),
     )
     await database.close()
 

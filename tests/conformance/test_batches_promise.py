@@ -6,6 +6,7 @@ import pytest
 from making import (
     ACCOUNT,
     OTHER,
+    RESULT,
     A,
     B,
     C,
@@ -71,11 +72,11 @@ async def test_a_name_is_given_to_one_batch(backend: Backend) -> None:
 async def test_an_account_sees_its_own_batches_the_latest_first(backend: Backend) -> None:
     own = [await open_batch(backend.batches, ACCOUNT) for _ in range(5)]
     await open_batch(backend.batches, OTHER)
-    found = await backend.batches.of_account(ACCOUNT, before=None, most=3)
+    found = await backend.ledger.of_account(ACCOUNT, before=None, most=3)
     assert [each.id for each in found] == own[:1:-1]
-    found = await backend.batches.of_account(ACCOUNT, before=found[-1].id, most=3)
+    found = await backend.ledger.of_account(ACCOUNT, before=found[-1].id, most=3)
     assert [each.id for each in found] == [own[1], own[0]]
-    assert await backend.batches.of_account(ACCOUNT, before=own[0], most=3) == []
+    assert await backend.ledger.of_account(ACCOUNT, before=own[0], most=3) == []
 
 
 async def test_a_job_says_to_which_batch_it_belongs_and_where_it_stands_there(backend: Backend) -> None:
@@ -246,6 +247,39 @@ async def test_a_sealed_batch_takes_in_what_follows_until_it_has_ended(backend: 
     await tidy_up(backend.batches)
     assert await backend.lanes.submit([job(batch=batch)], at(3)) == frozenset()
     assert await backend.jobs.depth() == 0
+
+
+async def test_a_sealed_batch_takes_in_nothing_from_the_moment_its_last_job_has_ended(backend: Backend) -> None:
+    batch, _ = await fill(backend.batches, backend.lanes, [A])
+    lease = await lease_one(backend.lanes)
+    more = job(B, batch=batch)
+    assert await backend.lanes.submit([more], at(1)) == {more.id}, "it has not ended yet"
+    follow_up = job(C, batch=batch)
+    other = await lease_one(backend.lanes, seconds=1)
+    await settle(backend.lanes, done(other.grip, other.items[0]), release(other.grip))
+    await settle(backend.lanes, done(lease.grip, lease.items[0], RESULT, follow_up), release(lease.grip))
+    found = await show(backend.batches, batch)
+    assert (found.state, found.total) == (BatchState.RUNNING, 3), "what its last job leads to belongs to it"
+    assert {item.job for item in await work_off(backend.lanes)} == {follow_up.id}
+    assert await backend.lanes.submit([job(A, batch=batch)], at(2)) == frozenset(), "though nobody has tidied up"
+    found = await show(backend.batches, batch)
+    assert (found.state, found.total) == (BatchState.COMPLETED, 3)
+
+
+async def test_who_submits_while_a_sealed_batch_ends_is_accepted_or_not_and_never_half(
+    backend: Backend, neighbour: Backend
+) -> None:
+    for _ in range(10):
+        batch, _ = await fill(backend.batches, backend.lanes, [A])
+        lease = await lease_one(backend.lanes, seconds=1)
+        more = job(B, batch=batch)
+        accepted, _ = await asyncio.gather(
+            neighbour.lanes.submit([more], at(1)), settle(backend.lanes, *finished([lease]))
+        )
+        await tidy_up(backend.batches)
+        found = await show(backend.batches, batch)
+        assert (found.state, found.total) == ((BatchState.RUNNING, 2) if accepted else (BatchState.COMPLETED, 1))
+        await work_off(backend.lanes, seconds=2)
 
 
 async def test_an_empty_batch_is_completed_when_it_is_sealed(backend: Backend) -> None:

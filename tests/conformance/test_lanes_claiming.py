@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 from making import (
     ANN,
     BOB,
     LEASE_SECONDS,
+    OTHER,
     A,
     B,
     C,
@@ -29,7 +30,7 @@ from openers import Backend
 
 from emissary.model.ids import WorkerId
 from emissary.model.jobs import Priority
-from emissary.model.lanes import LaneKey, Wish
+from emissary.model.lanes import LaneKey, Thing, Wish, hook_lane
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_submitted_job_is_claimed_as_it_was_ordered(lanes: Lanes) -> None:
     order = {"url": "https://a.example/ü?q=\"'\\", "nothing": None, "deep": [[{"n": 1.5, "zero": "\0"}]]}
-    asked = replace(job(), order=json.dumps(order).encode())
+    asked = msgspec.structs.replace(job(), order=json.dumps(order).encode())
     lease = await hold(lanes, asked)
     (item,) = lease.items
     assert (item.job, item.account, item.kind) == (asked.id, asked.account, asked.kind)
@@ -153,6 +154,52 @@ async def test_what_a_site_asked_for_comes_back_with_the_next_lease(lanes: Lanes
     assert lease.gap == timedelta(seconds=7.5)
     await settle(lanes, release(lease.grip))
     assert (await lease_one(lanes, seconds=2)).gap == timedelta(seconds=7.5)
+
+
+# Kinds of lanes
+
+HOSTS, HOOKS = frozenset({Thing.HOST}), frozenset({Thing.HOOK})
+HOOK = hook_lane("receiver.example")
+
+
+async def test_whoever_serves_some_kinds_of_lanes_gets_no_others(lanes: Lanes) -> None:
+    await lanes.submit([job(A), job(HOOK)], at(0))
+    assert keys_of(await claim(lanes, things=HOOKS)) == {HOOK}
+    assert (await claim(lanes, things=HOOKS)).leases == ()
+    assert keys_of(await claim(lanes, BOB, things=HOSTS)) == {A}
+
+
+async def test_whoever_says_nothing_serves_all_kinds_of_lanes(lanes: Lanes) -> None:
+    await lanes.submit([job(A), job(HOOK)], at(0))
+    assert keys_of(await claim(lanes)) == {A, HOOK}
+
+
+async def test_lanes_of_other_kinds_are_passed_over_whatever_their_rank_and_whoever_waits_there(lanes: Lanes) -> None:
+    await lanes.submit([job(lane) for lane in (A, B, C)] + [job(HOOK)], at(0))
+    urgent = job(A, Priority.INTERACTIVE)
+    await lanes.submit([urgent], at(0))
+    assert keys_of(await claim(lanes, most=1, things=HOOKS)) == {HOOK}
+    assert (await claim(lanes, BOB, urgent=True, things=HOOKS)).leases == ()
+    assert keys_of(await claim(lanes, BOB, most=1, urgent=True, things=HOSTS)) == {A}
+
+
+async def test_a_lane_is_of_its_kind_whoever_had_it_before(lanes: Lanes) -> None:
+    lease = await hold(lanes, job(HOOK), job(HOOK))
+    await settle(lanes, done(lease.grip, lease.items[0]), release(lease.grip))
+    assert (await claim(lanes, seconds=2, things=HOSTS)).leases == ()
+    again = await claim(lanes, seconds=2, things=HOOKS)
+    assert keys_of(again) == {HOOK}
+
+
+async def test_what_a_worker_does_not_serve_does_not_compete_with_what_it_does(lanes: Lanes) -> None:
+    await lanes.submit([job(HOOK, account=OTHER)], at(0))
+    await lanes.submit([job(A) for _ in range(200)], at(0))
+    (lease,) = (await claim(lanes, items=100, things=HOSTS)).leases
+    assert len(lease.items) == 100
+    in_hand = frozenset(jobs_of(lease))
+    assert not (await lanes.take([Wish(lease.grip, 100, in_hand)], at(1))).items, "another flow waits for this worker"
+    taken = await lanes.take([Wish(lease.grip, 100, in_hand, HOSTS)], at(1))
+    assert len(taken.items[A]) == 100
 
 
 # Taking

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from making import LEASE_SECONDS, at, done, ended, job, new_batch, onward, release, retry, settle
 from openers import OPENERS, Backend, Place
 
-from emissary.model.batches import BatchState
+from emissary.model.batches import LOST_AFTER, BatchState
 from emissary.model.ids import BatchId, WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, Priority, StoredResult
 from emissary.model.lanes import Claim, Item, LaneKey, Lease, Settlement, Trial, Wish
@@ -30,6 +30,7 @@ SETTINGS = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+_LOST_AFTER = int(LOST_AFTER.total_seconds())
 _START = int(at(0).timestamp())
 _WHICH = st.integers(0, 1_000)
 _HOLDING = precondition(lambda self: self.hands)
@@ -88,7 +89,7 @@ class LanesHistory(RuleBasedStateMachine):
     def open_batch(self) -> None:
         new = new_batch()
         self.run(self.sides[0].batches.open(new, at(self.now)))
-        self.model.batches[new.id] = ModelBatch()
+        self.model.batches[new.id] = ModelBatch(self.now)
 
     # Work is done
 
@@ -195,9 +196,26 @@ class LanesHistory(RuleBasedStateMachine):
             self.is_tidy = self.is_tidy and self.model.batches[batch].marked is asked
             self.model.batches[batch].marked = asked
 
+    @_BATCHED
+    @rule(which=_WHICH)
+    def hear(self, which: int) -> None:
+        batch = self._batch(which)
+        self.run(self.sides[which % 2].batches.hear(batch, at(self.now)))
+        self.model.batches[batch].heard_at = self.now
+
     @rule(most=st.integers(1, 20))
     def tidy(self, most: int) -> None:
-        self.is_tidy = self.run(self.sides[0].batches.tidy(at(self.now), most=most)) == 0 or self.is_tidy
+        lost = self.model.lost_batches(self.now - _LOST_AFTER)
+        has_more = self.run(self.sides[0].batches.tidy(at(self.now), most=most)) > 0
+        cancelled = [name for name in lost if self._is_cancelled(name)]
+        assert len(cancelled) >= min(most, len(lost)), "nobody fills it any more, and it goes on"
+        for name in cancelled:
+            self.model.batches[name].marked = BatchState.CANCELLED
+        self.is_tidy = not has_more or (self.is_tidy and not cancelled)
+
+    def _is_cancelled(self, batch: BatchId) -> bool:
+        found = self.run(self.sides[0].batches.find(batch))
+        return found is not None and found.state is BatchState.CANCELLED
 
     @_BATCHED
     @rule(which=_WHICH, state=st.sampled_from([JobState.FAILED, JobState.REFUSED]), most=st.integers(1, 3))

@@ -1,5 +1,7 @@
 """The promise of `ports.lanes.Lanes`: how much may be in hand, of one account and of all, and what is kept free."""
 
+from collections.abc import Sequence
+
 import pytest
 from making import (
     ACCOUNT,
@@ -18,12 +20,16 @@ from making import (
     job,
     keys_of,
     lease_one,
+    open_batch,
     release,
     settle,
 )
 from openers import Backend
 
+from emissary.model.accounts import Allowance
+from emissary.model.ids import AccountId, WorkerId
 from emissary.model.jobs import Priority
+from emissary.model.lanes import Claim
 from emissary.ports.lanes import Lanes
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +39,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_an_account_has_no_more_lanes_in_hand_than_its_limit(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 2)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 2))
     await fill(backend.batches, backend.lanes, hosts(6))
     first = await claim(backend.lanes, ANN)
     assert len(first.leases) == 2
@@ -43,7 +49,7 @@ async def test_an_account_has_no_more_lanes_in_hand_than_its_limit(backend: Back
 
 
 async def test_the_limit_of_one_account_does_not_hold_up_another(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 2)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 2))
     await fill(backend.batches, backend.lanes, hosts(30), ACCOUNT)
     await fill(backend.batches, backend.lanes, hosts(40)[30:], ACCOUNT)
     await backend.lanes.submit([job(lane, Priority.LOW, account=OTHER) for lane in (A, B, C)], at(0))
@@ -53,7 +59,7 @@ async def test_the_limit_of_one_account_does_not_hold_up_another(backend: Backen
 
 
 async def test_the_limit_counts_all_that_an_account_does(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 3)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 3))
     await fill(backend.batches, backend.lanes, hosts(4))
     await backend.lanes.submit([job(A, Priority.INTERACTIVE), job(B), job(C, Priority.LOW)], at(0))
     claimed = await claim(backend.lanes, most=10)
@@ -63,7 +69,7 @@ async def test_the_limit_counts_all_that_an_account_does(backend: Backend) -> No
 
 
 async def test_a_lane_counts_for_the_account_whose_turn_it_was(backend: Backend) -> None:
-    await backend.grant(OTHER, 1, 1)
+    await backend.allowances.grant(OTHER, Allowance(1, 1))
     await backend.lanes.submit([job(A)], at(0))
     lease = await lease_one(backend.lanes)
     await backend.lanes.submit([job(A, account=OTHER), job(B, account=OTHER)], at(1))
@@ -73,7 +79,7 @@ async def test_a_lane_counts_for_the_account_whose_turn_it_was(backend: Backend)
 
 
 async def test_the_lanes_of_a_dead_worker_count_no_more(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 1)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 1))
     await fill(backend.batches, backend.lanes, hosts(3))
     await claim(backend.lanes, ANN)
     await backend.lanes.forsake([ANN], at(1), at(1) - at(0))
@@ -82,8 +88,8 @@ async def test_the_lanes_of_a_dead_worker_count_no_more(backend: Backend) -> Non
 
 
 async def test_an_account_without_a_limit_has_none(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 1)
-    await backend.grant(ACCOUNT, 1, None)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 1))
+    await backend.allowances.grant(ACCOUNT, Allowance(1))
     await fill(backend.batches, backend.lanes, hosts(8))
     assert len((await claim(backend.lanes)).leases) == 8
 
@@ -105,26 +111,46 @@ async def test_all_workers_together_hold_no_more_than_that(lanes: Lanes) -> None
 # Urgent claims
 
 
-async def test_an_urgent_claim_gets_only_lanes_in_which_somebody_waits(lanes: Lanes) -> None:
-    await lanes.submit([job(lane) for lane in hosts(5)], at(0))
-    await lanes.submit([job(A, Priority.INTERACTIVE), job(B, Priority.HIGH), job(C, Priority.LOW)], at(0))
-    claimed = await claim(lanes, urgent=True)
+async def _busy_batch(backend: Backend, lanes: Sequence[str], account: AccountId = ACCOUNT) -> None:
+    """A batch with these lanes, and one more that is in hand."""
+    batch = await open_batch(backend.batches, account)
+    held = f"host:{batch}.example"
+    await backend.lanes.submit([job(held, batch=batch, account=account)], at(0))
+    assert held in keys_of(await claim(backend.lanes, WorkerId("wrk_busy")))
+    await backend.lanes.submit([job(lane, batch=batch, account=account) for lane in lanes], at(0))
+
+
+async def test_urgent_places_are_for_lanes_in_which_somebody_waits(backend: Backend) -> None:
+    await _busy_batch(backend, [*hosts(5), C])
+    await backend.lanes.submit([job(A, Priority.INTERACTIVE), job(B, Priority.HIGH)], at(0))
+    claimed = await claim(backend.lanes, urgent=True)
     assert [lease.grip.lane for lease in claimed.leases] == [B, A]
-    assert (await claim(lanes, urgent=True)).leases == ()
-    assert len((await claim(lanes)).leases) == 6
+    assert (await claim(backend.lanes, urgent=True)).leases == ()
+    assert len((await claim(backend.lanes)).leases) == 6
 
 
-async def test_an_urgent_claim_brings_no_other_work_along_that_is_not_due(lanes: Lanes) -> None:
-    await lanes.submit([job(A) for _ in range(100)] + [job(B)], at(0))
-    await lanes.submit([job(lane, account=OTHER) for lane in (B, C)], at(0))
-    await lanes.submit([job(A, Priority.INTERACTIVE)], at(0))
-    (lease,) = (await claim(lanes, urgent=True, items=90)).leases
+async def test_urgent_places_come_on_top(backend: Backend) -> None:
+    await _busy_batch(backend, hosts(5))
+    await backend.lanes.submit([job(lane, Priority.INTERACTIVE) for lane in (A, B, C)], at(0))
+    claimed = await backend.lanes.claim(Claim(BOB, at(60), 1, 1, 1), at(0))
+    assert keys_of(claimed) < {A, B, C}
+    assert len(claimed.leases) == 2
+    more = await backend.lanes.claim(Claim(BOB, at(60), 2, 1, 3), at(0))
+    assert len(more.leases) == 2, "nobody waits any more, and what has just come is in hand already"
+
+
+async def test_an_urgent_claim_brings_no_other_work_along_that_is_not_due(backend: Backend) -> None:
+    await _busy_batch(backend, [])
+    await _busy_batch(backend, [B, C], OTHER)
+    await backend.lanes.submit([job(A, batch=None) for _ in range(100)], at(0))
+    await backend.lanes.submit([job(A, Priority.INTERACTIVE)], at(0))
+    (lease,) = (await claim(backend.lanes, urgent=True, items=90)).leases
     assert lease.grip.lane == A
-    assert len(lease.items) <= 52, "the one that is urgent, and what is within the window of those who wait"
+    assert len(lease.items) <= 53, "the one that is urgent, and what is within the window of those who wait"
 
 
 async def test_an_urgent_claim_keeps_to_the_limits(backend: Backend) -> None:
-    await backend.grant(ACCOUNT, 1, 1)
+    await backend.allowances.grant(ACCOUNT, Allowance(1, 1))
     await backend.lanes.submit([job(lane, Priority.HIGH) for lane in (A, B)], at(0))
     await backend.lanes.submit([job(C, Priority.HIGH, account=OTHER)], at(0))
     assert (await claim(backend.lanes, urgent=True, most_held=0)).leases == ()

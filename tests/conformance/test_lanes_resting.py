@@ -26,7 +26,7 @@ from openers import Backend
 
 from emissary.model.ids import JobId
 from emissary.model.jobs import JobState
-from emissary.model.lanes import Reason
+from emissary.model.lanes import Grip, Holding, Reason
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 
@@ -110,6 +110,48 @@ async def test_work_submitted_after_its_worker_died_waits_for_the_rest_too(lanes
     await lanes.submit([job()], at(1))
     assert (await claim(lanes, BOB, seconds=4)).leases == ()
     assert len((await lease_one(lanes, BOB, seconds=5)).items) == 2
+
+
+# Answers that were lost
+
+
+def knowing_of(*grips: Grip, gap: float = 0) -> Holding:
+    """What a worker says that may not have heard the answer to its last claim."""
+    return Holding(frozenset(grips), at(gap) - at(0))
+
+
+async def test_a_claim_gives_back_what_its_worker_never_heard_of(lanes: Lanes) -> None:
+    known = await hold(lanes, job(A))
+    unheard = await hold(lanes, job(B))
+    assert (await claim(lanes, seconds=1)).leases == (), "whoever does not say what it holds keeps all of it"
+    (lease,) = (await claim(lanes, seconds=1, holding=knowing_of(known.grip))).leases
+    assert (lease.grip.lane, lease.grip.fence > unheard.grip.fence) == (B, True)
+    assert [item.deaths for item in lease.items] == [0], "nobody died"
+    assert await lanes.renew([known.grip, lease.grip], at(2 * LEASE_SECONDS)) == frozenset()
+
+
+async def test_what_a_worker_never_heard_of_goes_to_others_after_its_rest(lanes: Lanes) -> None:
+    lease = await hold(lanes, job())
+    await settle(lanes, release(lease.grip, gap=at(7) - at(0)))
+    await lease_one(lanes, seconds=1)
+    claimed = await claim(lanes, seconds=2, holding=knowing_of(gap=5))
+    assert (claimed.leases, claimed.next_ready_at) == ((), at(9))
+    assert keys_of(await claim(lanes, BOB, seconds=9)) == {A}
+
+
+async def test_a_lane_that_was_held_before_is_not_known_under_its_new_fence(lanes: Lanes) -> None:
+    before = await hold(lanes, job())
+    await settle(lanes, release(before.grip))
+    await lease_one(lanes, seconds=1)
+    again = await claim(lanes, seconds=2, holding=knowing_of(before.grip))
+    assert keys_of(again) == {A}
+
+
+async def test_who_says_what_it_holds_leaves_the_lanes_of_others_alone(lanes: Lanes) -> None:
+    await hold(lanes, job(A), worker=ANN)
+    others = await hold(lanes, job(B), worker=BOB)
+    assert keys_of(await claim(lanes, ANN, seconds=1, holding=knowing_of())) == {A}
+    assert await lanes.renew([others.grip], at(2 * LEASE_SECONDS)) == frozenset()
 
 
 # Cancelling

@@ -1,5 +1,7 @@
 """The promises of `ports.records`: what is known of jobs, accounts, house rules and workers."""
 
+from datetime import datetime, timedelta
+
 import pytest
 from making import (
     ACCOUNT,
@@ -7,6 +9,7 @@ from making import (
     BOB,
     LEASE_SECONDS,
     A,
+    B,
     at,
     claim,
     done,
@@ -20,10 +23,12 @@ from making import (
 )
 from openers import Backend
 
-from emissary.model.accounts import Account, ApiKey, digest_of
-from emissary.model.ids import AccountId, JobId, KeyId
-from emissary.model.jobs import JobState
+from emissary.model.accounts import Account, Allowance
+from emissary.model.ids import AccountId, JobId
+from emissary.model.jobs import JobState, NewJob
+from emissary.model.lanes import Pace
 from emissary.model.robots import RobotsFile
+from emissary.model.waiting import Terms
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 
@@ -99,7 +104,49 @@ async def test_a_job_waits_in_line_behind_those_before_it(lanes: Lanes, jobs: Jo
     await claim(lanes, items=1)
     why = await jobs.why_waiting(asked[2].id, at(1))
     assert why is not None
-    assert (why.lane, why.reason, why.until) == (A, "in_line", None)
+    assert (why.lane, why.reason, why.until) == (A, "in_line", at(1))
+
+
+async def test_a_job_in_line_may_start_after_one_gap_for_each_before_it(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = [job() for _ in range(4)]
+    await lanes.submit(asked, at(0))
+    terms = Terms(Allowance(), lambda _: Pace(timedelta(seconds=2)))
+    assert [await until(jobs, each, 5, terms) for each in asked] == [at(5), at(7), at(9), at(11)]
+    lease = await lease_one(lanes, items=1)
+    assert await until(jobs, asked[3], 6, terms) == at(12), "the one in hand is before it as well"
+    await settle(lanes, release(lease.grip, rest=20, gap=timedelta(seconds=10)))
+    assert await until(jobs, asked[3], 7, terms) == at(20 + 3 * 10), "its host asked for a longer gap"
+
+
+async def test_several_at_the_same_time_are_sooner_done(lanes: Lanes, jobs: JobRecords) -> None:
+    asked = [job() for _ in range(5)]
+    await lanes.submit(asked, at(0))
+    assert await until(jobs, asked[4], 1, Terms(Allowance(), lambda _: Pace(timedelta(seconds=2), 4))) == at(3)
+
+
+async def test_a_job_says_that_its_account_has_as_much_in_hand_as_it_may(backend: Backend) -> None:
+    asked = [job(lane) for lane in (A, B, B)]
+    await backend.lanes.submit(asked, at(0))
+
+    async def reason(each: NewJob, most_active: int | None) -> str | None:
+        terms = Terms(Allowance(most_active=most_active), lambda _: Pace(timedelta(seconds=3)))
+        why = await backend.jobs.why_waiting(each.id, at(1), terms)
+        return None if why is None else why.reason
+
+    assert await reason(asked[2], 1) == "in_line"
+    await claim(backend.lanes, most=1)
+    assert [await reason(asked[2], most) for most in (1, 2, None)] == ["account_limit", "in_line", "in_line"]
+    await backend.allowances.grant(ACCOUNT, Allowance(most_active=2))
+    assert await reason(asked[2], 1) == "in_line", "its own limit is the one"
+    terms = Terms(Allowance(), lambda _: Pace(timedelta(seconds=3)))
+    await backend.allowances.grant(ACCOUNT, Allowance(most_active=1))
+    assert await until(backend.jobs, asked[2], 1, terms) == at(4)
+
+
+async def until(jobs: JobRecords, asked: NewJob, seconds: float, terms: Terms) -> datetime | None:
+    why = await jobs.why_waiting(asked.id, at(seconds), terms)
+    assert why is not None
+    return why.until
 
 
 async def test_a_job_waits_for_the_rest_of_its_lane(lanes: Lanes, jobs: JobRecords) -> None:
@@ -128,27 +175,24 @@ async def states(jobs: JobRecords, *asked: JobId, seconds: float) -> list[JobSta
 # Accounts
 
 
-async def test_a_key_opens_its_account_and_no_other(backend: Backend) -> None:
-    accounts = backend.accounts
-    one, two = Account(AccountId("acc_1"), "one", at(0)), Account(AccountId("acc_2"), "two", at(0))
-    assert not await accounts.has_keys()
-    for number, account in enumerate((one, two)):
-        await accounts.open_account(account)
-        await accounts.add_key(ApiKey(KeyId(f"key_{number}"), account.id, digest_of(account.name), at(0)))
-    assert await accounts.has_keys()
-    assert await accounts.account_by_key(digest_of("one")) == one.id
-    assert await accounts.account_by_key(digest_of("two")) == two.id
-    assert await accounts.account_by_key(digest_of("three")) is None
+async def test_accounts_are_found_by_their_ids_and_in_their_order(backend: Backend, neighbour: Backend) -> None:
+    accounts = [Account(AccountId(f"acc_{number}"), f"number {number}", at(number)) for number in range(5)]
+    for account in reversed(accounts):
+        await backend.accounts.open_account(account)
+    assert await neighbour.accounts.account(accounts[3].id) == accounts[3]
+    assert await neighbour.accounts.account(AccountId("acc_9")) is None
+    assert await neighbour.accounts.accounts() == accounts
+    assert await neighbour.accounts.accounts(after="acc_1", most=2) == accounts[2:4]
 
 
-async def test_opening_an_account_or_adding_a_key_again_changes_nothing(backend: Backend) -> None:
-    accounts = backend.accounts
-    for name in ("one", "renamed"):
-        await accounts.open_account(Account(AccountId("acc_1"), name, at(0)))
-    await accounts.open_account(Account(AccountId("acc_2"), "two", at(0)))
-    await accounts.add_key(ApiKey(KeyId("key_1"), AccountId("acc_1"), digest_of("secret"), at(0)))
-    await accounts.add_key(ApiKey(KeyId("key_2"), AccountId("acc_2"), digest_of("secret"), at(0)))
-    assert await accounts.account_by_key(digest_of("secret")) == "acc_1"
+async def test_opening_an_account_again_changes_nothing_and_renaming_it_does(backend: Backend) -> None:
+    first = Account(AccountId("acc_1"), "one", at(0))
+    for name in ("one", "another"):
+        await backend.accounts.open_account(Account(first.id, name, at(0)))
+    assert await backend.accounts.account(first.id) == first
+    assert await backend.accounts.rename(first.id, "renamed")
+    assert not await backend.accounts.rename(AccountId("acc_2"), "nobody")
+    assert await backend.accounts.accounts() == [Account(first.id, "renamed", at(0))]
 
 
 # House rules

@@ -1,9 +1,9 @@
 """The promise of `ports.upkeep`: what is old goes, in portions; what is young, open or still needed stays."""
 
 import secrets
-from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
+import msgspec
 import pytest
 from making import (
     ACCOUNT,
@@ -33,6 +33,7 @@ from emissary.model.lanes import LaneKey
 from emissary.model.scaling import Load
 from emissary.model.schedules import CatchUp, Firing, Schedule, Template
 from emissary.model.timing import Cron
+from emissary.model.usage import UsageBy
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,7 @@ WHEN = at(30 * DAY)
 
 def dated(seconds: float, lane: LaneKey = A) -> NewJob:
     """A job whose name says that it is of that moment."""
-    return replace(job(lane), id=JobId(f"job_{ulid(at(seconds), secrets.token_bytes(10))}"))
+    return msgspec.structs.replace(job(lane), id=JobId(f"job_{ulid(at(seconds), secrets.token_bytes(10))}"))
 
 
 async def finish(side: Side, *jobs: NewJob, result: StoredResult | None = None, seconds: float = OLD) -> None:
@@ -119,6 +120,22 @@ async def test_objects_are_told_in_portions(side: Side) -> None:
     await side.retention.forget_bodies(list(first))
     rest = await side.retention.bodies_before(WHEN, most=3)
     assert (len(first), len(rest), len(first | rest)) == (3, 2, 5)
+
+
+async def test_usage_is_kept_sixty_days_longer_than_jobs(side: Side) -> None:
+    async def days() -> list[str]:
+        found = await side.usage.of_account(ACCOUNT, date(2000, 1, 1), date(2100, 1, 1), UsageBy.DAY)
+        return [row.key for row in found]
+
+    day = WHEN - timedelta(days=61)
+    for number, lane in enumerate((A, B, C)):
+        await side.lanes.submit([dated(OLD, lane)], day)
+        await work_off(side.lanes, seconds=(day - at(0)).total_seconds() + number * DAY)
+    while await side.usage.fold(most=9):
+        pass
+    assert len(await days()) == 3
+    await drop_all(side)
+    assert await days() == [(WHEN - timedelta(days=days_ago)).date().isoformat() for days_ago in (60, 59)]
 
 
 async def test_a_batch_goes_when_it_has_ended_and_its_jobs_are_gone(side: Side) -> None:

@@ -1,9 +1,9 @@
 """The lanes in their file: what it costs to look past what is paused, and what is written where."""
 
 import sqlite3
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from emissary.backends.embedded.batches import SqliteBatches
@@ -48,7 +48,7 @@ async def test_thousands_of_a_paused_batch_do_not_hide_what_stands_behind_them(
     lanes, batches = SqliteLanes(database), SqliteBatches(database)
     batch = await open_batch(batches)
     thousands = [job(number, batch=batch) for number in range(1, 2_501)]
-    other = replace(job(9_000, account=_TWO), not_before=_NOW + timedelta(seconds=delay))
+    other = msgspec.structs.replace(job(9_000, account=_TWO), not_before=_NOW + timedelta(seconds=delay))
     if came_in == "before the pause":
         await lanes.submit([*thousands, other], _NOW)
     await batches.mark(batch, BatchState.PAUSED, _NOW)
@@ -105,3 +105,14 @@ async def test_a_mark_of_another_length_is_refused(database: Database) -> None:
     odd = NewJob(JobId("job_1"), _ONE, Kind("test"), "host:a", b"{}", batch=batch, mark=b"short")
     with pytest.raises(ValueError, match="a mark takes 16 bytes, and that of job_1 has 5"):
         await lanes.submit([odd], _NOW)
+
+
+async def test_a_batch_that_has_just_come_begins_with_one_lane(database: Database) -> None:
+    lanes, batches = SqliteLanes(database), SqliteBatches(database)
+    first, later = await open_batch(batches), await open_batch(batches, "bat_2")
+    await lanes.submit([job(number, batch=first, lane=f"host:{number}") for number in range(20)], _NOW)
+    assert len(await claim(lanes)) == 5
+    await lanes.submit([job(number, batch=later, lane=f"host:{number}") for number in range(20, 30)], _NOW)
+    on_top = Claim(WorkerId("wrk_1"), _NOW + timedelta(minutes=5), 0, 5, urgent=10)
+    assert len((await lanes.claim(on_top, _NOW)).leases) == 1
+    assert (await lanes.claim(on_top, _NOW)).leases == (), "it has begun, and takes its turns like all others"

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.keys import SqliteKeys
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.model.ids import AccountId, JobId, WorkerId
 from emissary.model.jobs import JobState, Kind, NewJob, Priority
+from emissary.model.keys import ALL_SCOPES
 from emissary.model.lanes import Claim, Item, LaneKey, Reason, Release, Report, Settlement
 
 pytestmark = pytest.mark.anyio
@@ -25,6 +27,7 @@ _ANN, _DEAD = WorkerId("wrk_ann"), WorkerId("wrk_dead")
 # host:c rests, host:d is empty, and in host:e a job is to be tried again later. 2030 begins at 1893456000000.
 _OLD_ROWS = """
 INSERT INTO accounts VALUES ('acc_1', 'one', 0), ('acc_2', 'two', 0);
+INSERT INTO keys VALUES ('key_1', 'acc_1', x'01', 0), ('key_2', 'acc_1', x'02', 0), ('key_3', 'acc_1', x'03', 0);
 INSERT INTO lanes (id, key, state, rank, ready_at, rest_until, fence, holder, gap_ms, reason, stretch) VALUES
     (1, 'host:a', 'ready', 50, 0, 0, 0, NULL, NULL, NULL, 1),
     (2, 'host:b', 'waiting', 60, 1893456060000, 0, 7, 'wrk_dead', 2500, 'leased', 1.5),
@@ -107,6 +110,16 @@ async def test_what_had_ended_is_still_there(tmp_path: Path) -> None:
         gone = await jobs.job(JobId("job_d2"), _NOW)
         assert gone is not None
         assert (gone.state, gone.result) == (JobState.CANCELLED, None)
+    finally:
+        await database.close()
+
+
+async def test_keys_from_before_are_good_for_everything(tmp_path: Path) -> None:
+    database = await Database.open(old_file(tmp_path / "emissary.db"))
+    try:
+        keys = await SqliteKeys(database).of_account(AccountId("acc_1"))
+        assert [key.digest for key in keys] == [b"\1", b"\2", b"\3"]
+        assert all(key.scopes == ALL_SCOPES and key.is_live(_NOW) for key in keys)
     finally:
         await database.close()
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ _turn_of: ContextVar[LaneKey | None] = ContextVar("turn_of", default=None)
 def page_job(url: str) -> NewJob:
     """A job that reads the page."""
     order = msgspec.json.encode(ScrapeOrder(parse(url), url))
-    return replace(job(host_lane(parse(url).authority)), order=order)
+    return msgspec.structs.replace(job(host_lane(parse(url).authority)), order=order)
 
 
 def outcome_of(job: Job) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,15 +19,17 @@ from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.leadership import SqliteLeadership
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
+from emissary.backends.embedded.usage import SqliteUsage
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.engine.delivery import DELIVER, Hook
-from emissary.engine.duties import Alarm, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.duties import Accounting, Alarm, Recovery, Retiring, ScalingWatch, Tidying
 from emissary.model.batches import BatchState, NewBatch
 from emissary.model.errors import TermOver
 from emissary.model.ids import AccountId, BatchId, JobId, WorkerId, ulid
 from emissary.model.jobs import JobState, NewJob, StoredResult
 from emissary.model.lanes import Claim, Lease, Reason, Release, Report, Settlement
 from emissary.model.leadership import Term
+from emissary.model.usage import UsageBy
 from emissary.reading.urls import parse
 from emissary.telemetry.metrics import Metrics
 from emissary.testing.clock import FakeClock
@@ -97,6 +99,25 @@ async def store(tmp_path: Path, clock: FakeClock, anyio_backend: str) -> AsyncIt
     await database.close()
 
 
+# Usage
+
+
+async def test_what_was_used_is_added_up_in_portions(store: Store) -> None:
+    for _ in range(51):
+        await store.lanes.submit([job(A)], store.clock.now())
+        (lease,) = await store.claim(BOB)
+        (item,) = lease.items
+        end = Settlement(lease.grip, item.job, item.rank, store.clock.now(), JobState.COMPLETED, credits=1)
+        free = Release(lease.grip, store.clock.now(), Reason.GAP)
+        await store.lanes.settle(Report((end,), (free,)), store.clock.now())
+    duty, today = Accounting(SqliteUsage(store.database)), store.clock.now().date()
+    assert await duty.do(await store.lead())
+    assert not await duty.do(await store.lead())
+    (row,) = await SqliteUsage(store.database).of_account(AccountId("acc_1"), today, today, UsageBy.HOST)
+    assert (row.key, row.jobs, row.credits) == ("a.example", 51, 51)
+    assert await SqliteUsage(store.database).fold(most=9) == 0
+
+
 # Recovery
 
 
@@ -162,7 +183,7 @@ async def test_what_a_cancelled_batch_left_behind_goes_within_a_second(store: St
     batches, now = SqliteBatches(store.database), store.clock.now()
     batch = BatchId(f"bat_{ulid(now, bytes(10))}")
     await batches.open(NewBatch(batch, AccountId("acc_1"), job().kind, None, b"{}"), now)
-    jobs = [replace(job(f"host:{number}.example"), batch=batch) for number in range(5_000)]
+    jobs = [msgspec.structs.replace(job(f"host:{number}.example"), batch=batch) for number in range(5_000)]
     await store.lanes.submit(jobs, now)
     await batches.seal(batch)
     candidate = Candidate("wrk_ann", store.database, store.clock, [Tidying(batches, store.clock)])
@@ -192,7 +213,7 @@ async def finish(store: Store, *jobs: NewJob, blob: str | None = None) -> None:
 
 
 def dated_job(store: Store, lane: str = A) -> NewJob:
-    return replace(job(lane), id=JobId(f"job_{ulid(store.clock.now(), secrets.token_bytes(10))}"))
+    return msgspec.structs.replace(job(lane), id=JobId(f"job_{ulid(store.clock.now(), secrets.token_bytes(10))}"))
 
 
 async def retire(store: Store) -> None:
@@ -274,6 +295,6 @@ async def test_the_leader_says_how_many_workers_there_should_be(store: Store) ->
 
 async def test_one_worker_is_wanted_as_long_as_anything_waits(store: Store) -> None:
     later = store.clock.now() + timedelta(hours=1)
-    await store.lanes.submit([replace(job(), not_before=later)], store.clock.now())
+    await store.lanes.submit([msgspec.structs.replace(job(), not_before=later)], store.clock.now())
     watch = ScalingWatch(SqliteWorkload(store.database), store.jobs, 10, clock=store.clock, metrics=store.metrics)
     assert (await watch.look()).wanted_workers == 1

@@ -9,9 +9,12 @@ from emissary.engine.handlers import Turn, Verdict, Work
 from emissary.engine.jobs import new_job_id
 from emissary.engine.results import JOB_TOPIC
 from emissary.engine.worker import LANES_TOPIC
-from emissary.model.errors import StoreUnavailable
+from emissary.model.accounts import Allowance
+from emissary.model.errors import QueueFull, StoreUnavailable
 from emissary.model.ids import AccountId
 from emissary.model.jobs import JobState
+from emissary.model.lanes import Pace
+from emissary.model.waiting import Terms
 from emissary.testing.clock import FakeClock, SeededChance
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +64,25 @@ async def test_workers_hear_of_a_job_only_after_it_is_on_disk(workshop: Workshop
         await workshop.jobs.accept([asked])
         assert await ears.hear(0) == {asked.lane}
     assert await workshop.jobs.depth() == 1
+
+
+async def test_a_job_in_line_says_when_it_may_start(still: Workshop, clock: FakeClock) -> None:
+    gap = timedelta(seconds=10)
+    still.terms = Terms(Allowance(), lambda _: Pace(gap))
+    asked = [job() for _ in range(3)]
+    await still.submit(*asked)
+    clock.advance(5)
+    why = await still.jobs.why_waiting(asked[2].id)
+    assert why is not None
+    assert (why.reason, why.ahead, why.until) == ("in_line", 2, clock.now() + 2 * gap)
+
+
+async def test_no_more_is_accepted_than_may_stand_in_line(still: Workshop) -> None:
+    still.terms = Terms(Allowance(most_queued=2), still.terms.pace_of)
+    await still.submit(job(), job())
+    with pytest.raises(QueueFull):
+        await still.submit(job())
+    assert await still.jobs.depth() == 2
 
 
 async def test_a_job_is_shown_to_its_own_account_only(workshop: Workshop) -> None:

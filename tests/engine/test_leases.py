@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from workshop import Gate, Workshop, finished, job, working
+from workshop import A, B, Gate, Workshop, finished, job, working
 
 from emissary.engine.handlers import Turn, Verdict, Work
 from emissary.engine.results import Settler
@@ -185,6 +185,50 @@ async def test_a_store_that_fails_while_lanes_are_claimed_does_not_end_the_worke
             await workshop.see(asked.id)
         workshop.lanes.down = False
         await workshop.until_end(asked)
+
+
+async def test_what_was_claimed_and_never_heard_of_is_claimed_again(workshop: Workshop) -> None:
+    gate, asked = Gate(), job()
+    async with working(workshop.worker(gate.play)):
+        workshop.lanes.loses_answers = True
+        await workshop.submit(asked)
+        await workshop.until_state(asked.id, JobState.ACTIVE)
+        assert gate.seen == []
+        workshop.lanes.loses_answers = False
+        await gate.reached.wait()
+        gate.opened.set()
+        await workshop.until_end(asked)
+    assert gate.seen == [asked.id]
+
+
+async def test_after_a_lost_answer_whatever_is_in_hand_stays_there(workshop: Workshop) -> None:
+    gate, asked, later = Gate(), job(A), job(B)
+    await workshop.submit(asked)
+    async with working(workshop.worker(gate.play)):
+        await gate.reached.wait()
+        workshop.lanes.loses_answers = True
+        await workshop.submit(later)
+        await workshop.until_state(later.id, JobState.ACTIVE)
+        workshop.lanes.loses_answers = False
+        gate.opened.set()
+        await workshop.until_end(asked, later)
+    assert sorted(gate.seen) == [asked.id, later.id]
+
+
+async def test_a_lane_is_in_hand_until_it_is_written_that_it_was_given_back(still: Workshop, clock: FakeClock) -> None:
+    settler = Settler(still.lanes, still.bus, clock, still.metrics)
+    await still.submit(job())
+    lease = await hand_over(still)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        still.lanes.down = True
+        settler.release(Release(lease.grip, clock.now(), Reason.GAP))
+        group.create_task(settler.run())
+        await clock.until_asleep(0.5)
+        assert settler.releasing == {lease.grip}, "it was told, and not written"
+        still.lanes.down = False
+        settler.close()
+        clock.advance(0.5)
+    assert settler.releasing == frozenset()
 
 
 async def test_a_store_that_fails_while_more_is_asked_for_is_asked_again(still: Workshop, clock: FakeClock) -> None:

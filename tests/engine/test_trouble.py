@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 from workshop import LIMITS, A, B, Gate, Workshop, finished, job, working
 
@@ -20,7 +21,7 @@ NOBODY = LaneAdvice(found=False)
 
 async def nobody_there(work: Work, turn: Turn) -> Verdict:
     async with turn():
-        return replace(finished(), state=JobState.FAILED, advice=NOBODY)
+        return msgspec.structs.replace(finished(), state=JobState.FAILED, advice=NOBODY)
 
 
 # The breaker
@@ -52,7 +53,7 @@ async def test_one_visit_after_the_rest_is_enough_to_rest_twice_as_long(still: W
 async def test_somebody_who_is_there_again_ends_the_breaker(still: Workshop, clock: FakeClock) -> None:
     async def somebody(work: Work, turn: Turn) -> Verdict:
         async with turn():
-            return replace(finished(), advice=LaneAdvice(found=True))
+            return msgspec.structs.replace(finished(), advice=LaneAdvice(found=True))
 
     asked = [job() for _ in range(20)]
     await still.submit(*asked)

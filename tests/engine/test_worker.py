@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
+import msgspec
 import pytest
 from workshop import LIMITS, A, B, Gate, Workshop, finished, job, working
 
@@ -13,7 +14,7 @@ from emissary.engine.handlers import Done, Onward, Retry, Turn, Verdict, Work
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import JobState, Kind, NewJob, Priority
-from emissary.model.lanes import Claim, LaneAdvice, LaneKey, Pace, Reason
+from emissary.model.lanes import Claim, LaneAdvice, LaneKey, Pace, Reason, Thing
 from emissary.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +72,7 @@ async def test_a_site_that_asks_to_be_left_alone_is(still: Workshop, clock: Fake
     rest = LaneAdvice(rest_until=clock.now() + timedelta(seconds=60), reason=Reason.RETRY_AFTER)
 
     async def play(work: Work, turn: Turn) -> Verdict:
-        return replace(finished(), advice=rest)
+        return msgspec.structs.replace(finished(), advice=rest)
 
     first, second = job(), job()
     await still.submit(first, second)
@@ -88,7 +89,7 @@ async def test_a_site_that_asks_to_be_left_alone_is(still: Workshop, clock: Fake
 async def test_a_gap_that_a_site_asked_for_outlives_the_lease(still: Workshop, clock: FakeClock) -> None:
     async def play(work: Work, turn: Turn) -> Verdict:
         async with turn():
-            return replace(finished(), advice=LaneAdvice(gap=timedelta(seconds=30)))
+            return msgspec.structs.replace(finished(), advice=LaneAdvice(gap=timedelta(seconds=30)))
 
     first, second = job(), job()
     async with working(still.worker(play, pace=Pace(timedelta(seconds=1)))):
@@ -109,7 +110,8 @@ async def test_a_lane_that_waits_long_makes_room_for_another(workshop: Workshop)
 
     async def play(work: Work, turn: Turn) -> Verdict:
         async with turn(timedelta(seconds=10) if work.lane == A else None):
-            return replace(finished(), advice=LaneAdvice(gap=timedelta(seconds=10) if work.lane == A else None))
+            asked = LaneAdvice(gap=timedelta(seconds=10) if work.lane == A else None)
+            return msgspec.structs.replace(finished(), advice=asked)
 
     slow, other = [job(), job()], job(B)
     limits = replace(LIMITS, lanes=1)
@@ -258,7 +260,7 @@ async def test_what_follows_from_a_job_is_done_as_well(workshop: Workshop) -> No
     news = job(B)
 
     async def play(work: Work, turn: Turn) -> Done:
-        return replace(finished(), follow_ups=(news,)) if work.lane == A else finished()
+        return msgspec.structs.replace(finished(), follow_ups=(news,)) if work.lane == A else finished()
 
     async with working(workshop.worker(play)):
         await workshop.submit(job(A))
@@ -339,3 +341,17 @@ async def until(condition: Callable[[], bool], workshop: Workshop, asked: JobId)
     async with asyncio.timeout(10):
         while not condition():
             await workshop.see(asked)
+
+
+async def test_a_worker_that_does_some_kinds_of_work_leaves_the_rest_to_others(workshop: Workshop) -> None:
+    asked, event = job(), job("hook:receiver.example")
+    await workshop.submit(asked, event)
+    pages, hooks = Gate(), Gate()
+    pages.opened.set()
+    hooks.opened.set()
+    async with working(workshop.worker(hooks.play, "wrk_hooks", things=frozenset({Thing.HOOK}))):
+        await workshop.until_end(event)
+        assert (await workshop.see(asked.id)).state is JobState.WAITING
+        async with working(workshop.worker(pages.play, "wrk_pages", things=frozenset({Thing.HOST}))):
+            await workshop.until_end(asked)
+    assert (hooks.seen, pages.seen) == ([event.id], [asked.id])

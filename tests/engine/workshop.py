@@ -10,13 +10,14 @@ from datetime import timedelta
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.local_bus import LocalBus
 from emissary.engine.handlers import Done, Handler, Result, Turn, Verdict, Work
-from emissary.engine.jobs import Jobs
+from emissary.engine.jobs import Jobs, JobStores
 from emissary.engine.lane_run import Tools
 from emissary.engine.results import JOB_TOPIC, Settler
 from emissary.engine.worker import Ground, Worker, WorkerLimits
 from emissary.model.ids import AccountId, JobId, WorkerId
 from emissary.model.jobs import FINAL_STATES, Job, JobState, Kind, NewJob, Priority
-from emissary.model.lanes import Pace
+from emissary.model.lanes import Pace, Thing
+from emissary.model.waiting import PLAIN_TERMS, Terms
 from emissary.ports.clock import Clock
 from emissary.ports.records import WorkerRecords
 from emissary.telemetry.metrics import Metrics
@@ -86,17 +87,26 @@ class Workshop:
     clock: Clock
     bus: LocalBus = field(default_factory=LocalBus)
     metrics: Metrics = field(default_factory=Metrics)
+    terms: Terms = PLAIN_TERMS
 
     @property
     def jobs(self) -> Jobs:
-        return Jobs(self.lanes, self.records, self.blobs, self.bus, clock=self.clock, metrics=self.metrics)
+        stores = JobStores(self.lanes, self.records, self.blobs)
+        return Jobs(stores, self.bus, clock=self.clock, metrics=self.metrics, terms=self.terms)
 
     def worker(
-        self, play: Play, name: str = "wrk_ann", *, pace: Pace = NO_PACE, limits: WorkerLimits = LIMITS, items: int = 20
+        self,
+        play: Play,
+        name: str = "wrk_ann",
+        *,
+        pace: Pace = NO_PACE,
+        limits: WorkerLimits = LIMITS,
+        items: int = 20,
+        things: frozenset[Thing] | None = None,
     ) -> Worker:
         handlers: dict[Kind, Handler] = {TEST: Playing(play)}
         settler = Settler(self.lanes, self.bus, self.clock, self.metrics)
-        tools = Tools(handlers, settler, self.blobs, self.clock, self.metrics, items)
+        tools = Tools(handlers, settler, self.blobs, self.clock, self.metrics, items, things=things)
         return Worker(
             WorkerId(name), Ground(self.lanes, self.bus, self.workers), tools, pace=lambda _: pace, limits=limits
         )

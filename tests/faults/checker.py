@@ -20,6 +20,8 @@ SELECT coalesce(jobs.id, 'number ' || results.job), count(*) FROM results
 LEFT JOIN jobs ON jobs.number = results.job GROUP BY results.job
 """
 
+_BLAMED = "SELECT id FROM jobs WHERE state = 'failed' AND deaths >= 3 AND outcome ->> 'code' = 'poison'"
+
 
 class Sighting(NamedTuple):
     """A job as a caller saw it at one moment."""
@@ -45,14 +47,18 @@ class History:
 
 
 def breaches(history: History, database: Path, *, end: str = "completed") -> list[str]:
-    """Everything that should not be: every accepted job has ended once, as `end`, with a document, and for good."""
+    """Everything that should not be: every accepted job has ended once, as `end`, with a document, and for good.
+
+    Who was about to be handled when three processes were killed, one after the other, has ended as their poison.
+    """
     with closing(sqlite3.connect(database)) as store:
-        found = [*_of_the_ledger(history, store, end), *_of_the_line(store), *_of_the_events(store)]
+        blamed = frozenset(job for (job,) in store.execute(_BLAMED))
+        found = [*_of_the_ledger(history, store, end, blamed), *_of_the_line(store), *_of_the_events(store)]
         found += _of_the_captures(store, database.parent / "captures")
-    return found + list(_of_the_sightings(history, end))
+    return found + list(_of_the_sightings(history, end, blamed))
 
 
-def _of_the_ledger(history: History, store: sqlite3.Connection, end: str) -> Iterator[str]:
+def _of_the_ledger(history: History, store: sqlite3.Connection, end: str, blamed: frozenset[str]) -> Iterator[str]:
     states: dict[str, str] = dict(store.execute("SELECT id, state FROM jobs"))
     results: dict[str, int] = dict(store.execute(_RESULTS))
     if len(set(history.accepted)) != len(history.accepted):
@@ -60,7 +66,7 @@ def _of_the_ledger(history: History, store: sqlite3.Connection, end: str) -> Ite
     for job in history.accepted:
         if job not in states:
             yield f"{job} was accepted, and is not in the ledger"
-        elif states[job] != end:
+        elif states[job] != ("failed" if job in blamed else end):
             yield f"{job} was accepted, and is {states[job]}"
     # What was accepted without the caller hearing of it must end as well, and once.
     for job, state in states.items():
@@ -81,11 +87,10 @@ def _of_the_line(store: sqlite3.Connection) -> Iterator[str]:
 
 def _of_the_events(store: sqlite3.Connection) -> Iterator[str]:
     """An event is made by the transaction that ends its job: there is exactly one for each that was asked for."""
-    wanted = "SELECT count(*) FROM jobs WHERE kind <> 'deliver' AND json_extract(\"order\", '$.hook') IS NOT NULL"
-    (asked,), (made,) = (
-        store.execute(statement).fetchone()
-        for statement in (wanted, "SELECT count(*) FROM jobs WHERE kind = 'deliver'")
-    )
+    hooked = "SELECT id FROM jobs WHERE kind <> 'deliver' AND \"order\" ->> 'hook' <> ''"
+    blamed = {job for (job,) in store.execute(_BLAMED)}
+    asked = sum(job not in blamed for (job,) in store.execute(hooked))
+    (made,) = store.execute("SELECT count(*) FROM jobs WHERE kind = 'deliver'").fetchone()
     if asked != made:
         yield f"{asked} jobs were to be told of, and {made} events were made"
 
@@ -106,10 +111,14 @@ def _record_at(folder: Path, segment: str, offset: int) -> bytes:
         return b""
 
 
-def _of_the_sightings(history: History, end: str) -> Iterator[str]:
+def _of_the_sightings(history: History, end: str, blamed: frozenset[str]) -> Iterator[str]:
     for job in history.accepted:
         seen = history.sightings[job]
-        if not seen or seen[-1].status != end or seen[-1].document is None:
+        if job in blamed:
+            as_told = bool(seen) and seen[-1] == Sighting("failed", None)
+        else:
+            as_told = bool(seen) and seen[-1].status == end and seen[-1].document is not None
+        if not as_told:
             yield f"{job} was last seen as {seen[-1] if seen else 'nothing'}"
         ends = {sighting for sighting in seen if sighting.status in _FINAL}
         if len(ends) > 1:

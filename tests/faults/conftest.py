@@ -1,7 +1,7 @@
 """Faults are made on real processes; their helpers live beside the tests of the API."""
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "api"))
 
+from account import Account, summed_up
 from stage import Place, Stage, embedded_place, open_stage, shared_place
 
 from emissary.testing.servers import PostgresServer
@@ -23,6 +24,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def times(request: pytest.FixtureRequest) -> int:
     """The option is known only when the tests of this folder are asked for by name."""
     return int(request.config.getoption("--times", 1))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long form takes as long as it takes."""
+    if config.getoption("--times", 1) > 1:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    ended = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
+    for line in summed_up(ended):
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def account(
+    request: pytest.FixtureRequest,
+    times: int,
+    record_property: Callable[[str, object], None],
+    capfd: pytest.CaptureFixture[str],
+) -> Account:
+    """To keep account of the faults of this test; in the long form it is heard while it goes on."""
+
+    def say(words: str) -> None:
+        if times > 1:
+            with capfd.disabled():
+                sys.stderr.write(f"{words}\n")
+
+    return Account(request.node.name.removeprefix("test_").replace("_", " "), say, record_property)
 
 
 @pytest.fixture(params=["embedded", "cluster"])

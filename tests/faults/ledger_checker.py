@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import fields
+from datetime import date
 
 from emissary.compose.backends import Backend
 from emissary.model.batches import Batch, BatchState, Counts, Finished, LedgerLine
 from emissary.model.ids import BatchId, JobId
-from emissary.model.jobs import FINAL_STATES, JobState
+from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
+from emissary.model.usage import UsageBy, UsageRow
 
 __all__ = ["batch_breaches", "ledger_of", "left_behind"]
 
@@ -25,6 +27,7 @@ async def batch_breaches(
     lines, finished = await ledger_of(backend, batch), await _results_of(backend, batch)
     breaches = [*_of_the_lines(lines, accepted, ends), *_of_the_results(lines, finished)]
     breaches += _of_the_counts(found, lines)
+    breaches += await _of_the_usage(backend, found)
     return breaches + await _of_the_records(backend, lines)
 
 
@@ -79,10 +82,28 @@ def _of_the_counts(batch: Batch, lines: list[LedgerLine]) -> Iterator[str]:
     for name in (each.name for each in fields(Counts)):
         if (counted := getattr(batch.counts, name)) != states[name]:
             yield f"the batch counts {counted} {name}, the ledger {states[name]}"
+    # A job that was cancelled while it stood in line came to no outcome.
+    codes = Counter(code for line in lines if line.outcome and (code := StoredResult(line.outcome).code))
+    for code in codes.keys() | batch.outcomes.keys():
+        if (counted := batch.outcomes.get(code, 0)) != codes[code]:
+            yield f"the batch counts {counted} {code}, the ledger {codes[code]}"
     if batch.total != len(lines):
         yield f"the batch counts {batch.total} jobs, the ledger {len(lines)}"
     if batch.active or batch.state not in _ENDED:
         yield f"the batch is {batch.state}, and {batch.active} of it are active"
+
+
+async def _of_the_usage(backend: Backend, batch: Batch) -> list[str]:
+    """What the account used is what its batches came to; whatever failed may have been tried anew, and counts again."""
+    counts = [each.counts for each in await backend.ledger.of_account(batch.account, before=None, most=_PAGE)]
+    rows = await backend.usage.of_account(batch.account, date.min, date.max, UsageBy.KIND)
+    used = next((row for row in rows if row.key == batch.kind), UsageRow(""))
+    compared = {
+        "completed": (used.jobs - used.failed - used.refused, sum(each.completed for each in counts)),
+        "credits": (used.credits, sum(each.credits for each in counts)),
+        "cached": (used.cached, sum(each.cached for each in counts)),
+    }
+    return [f"{told} {name} were used, and {here} counted" for name, (told, here) in compared.items() if told != here]
 
 
 async def _of_the_records(backend: Backend, lines: list[LedgerLine]) -> list[str]:

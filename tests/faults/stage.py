@@ -17,7 +17,7 @@ from served import LOCAL, environment
 from emissary.adapters.clock import SystemChance, SystemClock
 from emissary.backends.cluster.database import Database
 from emissary.compose.backends import Backend, open_backend
-from emissary.engine.jobs import Jobs
+from emissary.engine.jobs import Jobs, JobStores
 from emissary.model.batches import Batch, NewBatch
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import AccountId, BatchId, JobId, WorkerId, ulid
@@ -77,13 +77,6 @@ class Place:
         """
         if self.database_url is not None:
             await self._write("UPDATE workers SET beat_at = now() - interval '31 seconds' WHERE id = $1", worker)
-
-    async def let_leases_run_out(self) -> None:
-        """Let it be as if five minutes had passed: lanes are anybody's again, whether or not their holder knows.
-
-        A claim that was committed when the connection broke holds lanes that its worker never heard of, until then.
-        """
-        await self._write("UPDATE lanes SET ready_at = 0 WHERE holder IS NOT NULL")
 
     async def _write(self, statement: str, *values: object) -> None:
         assert self.database_url is not None
@@ -234,7 +227,7 @@ async def open_stage(place: Place, web: TestWebProcess) -> AsyncIterator[Stage]:
     chance = SystemChance()
     async with open_backend(place.settings, chance) as backend:
         metrics, clock = Metrics(), backend.clock
-        jobs = Jobs(backend.lanes, backend.jobs, backend.blobs, bus=backend.bus, clock=clock, metrics=metrics)
+        jobs = Jobs(JobStores(backend.lanes, backend.jobs, backend.blobs), backend.bus, clock=clock, metrics=metrics)
         fronts = ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance)
         stage = Stage(place, web, backend, fronts)
         try:

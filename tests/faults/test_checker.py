@@ -10,7 +10,8 @@ import pytest
 from checker import History, breaches
 
 _TABLES = """
-CREATE TABLE jobs (number INTEGER PRIMARY KEY, id TEXT, kind TEXT, state TEXT, "order" TEXT);
+CREATE TABLE jobs (
+    number INTEGER PRIMARY KEY, id TEXT, kind TEXT, state TEXT, "order" TEXT, deaths INTEGER DEFAULT 0, outcome TEXT);
 CREATE TABLE results (job INTEGER, body BLOB);
 CREATE TABLE items (job INTEGER);
 CREATE TABLE lanes (key TEXT, state TEXT);
@@ -40,6 +41,21 @@ def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
     assert breaches(history, _store(tmp_path, "")) == []
 
 
+_BLAMED = """
+UPDATE jobs SET state = 'failed', deaths = 3, outcome = '{"code": "poison"}' WHERE id = 'job_1';
+DELETE FROM jobs WHERE id = 'job_2'; DELETE FROM results WHERE job = 2;
+"""
+
+
+def test_who_was_there_when_three_died_may_end_as_their_poison_and_no_other(tmp_path: Path) -> None:
+    store = _store(tmp_path, _BLAMED)
+    assert breaches(_history(("active", None), ("failed", None)), store) == []
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("UPDATE jobs SET deaths = 2")
+        connection.commit()
+    assert any("is failed" in breach for breach in breaches(_history(("active", None), ("failed", None)), store))
+
+
 @pytest.mark.parametrize(
     ("change", "breach"),
     [
@@ -53,7 +69,8 @@ def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
         ("UPDATE lanes SET state = 'ready';", "is ready"),
         ("DELETE FROM jobs WHERE kind = 'deliver'; DELETE FROM results WHERE job = 2;", "0 events"),
         (
-            "INSERT INTO jobs VALUES (9, 'job_9', 'deliver', 'completed', '{}'); INSERT INTO results (job) VALUES (9);",
+            "INSERT INTO jobs (number, id, kind, state, \"order\") VALUES (9, 'job_9', 'deliver', 'completed', '{}');"
+            " INSERT INTO results (job) VALUES (9);",
             "2 ev",
         ),
     ],

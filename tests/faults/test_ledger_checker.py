@@ -33,7 +33,7 @@ async def backend(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Backend]:
         await backend.batches.seal(BATCH)
         await lanes.cancel(JOBS[2:], now)
         (lease,) = (await lanes.claim(Claim(backend.worker, now + timedelta(minutes=5), 9, 9), now)).leases
-        result = StoredResult(b"{}", b"{}")
+        result = StoredResult(b'{"code":"ok"}', b"{}")
         settlements = tuple(
             Settlement(lease.grip, item.job, item.rank, now, JobState.COMPLETED, result, credits=1)
             for item in lease.items
@@ -65,7 +65,14 @@ async def test_a_batch_without_fault_has_none(backend: Backend) -> None:
         ("UPDATE tallies SET credits = 3", "counts 3 credits, the ledger 2"),
         ("UPDATE tallies SET cancelled = 0", "counts 0 cancelled, the ledger 1"),
         ("DELETE FROM jobs WHERE position = 2", "counts 3 jobs, the ledger 2"),
-        ("UPDATE batches SET state = 'running'", "the batch is running"),
+        ("UPDATE batches SET state = 'running', sealed = 0", "the batch is running"),
+        ("DELETE FROM usage_notes", "0 credits were used, and 2 counted"),
+        (
+            "INSERT INTO usage SELECT 1, '2030-01-01', 'test', 'a', 1, 0, 0, 0, 0",
+            "3 completed were used, and 2 counted",
+        ),
+        ("UPDATE outcomes SET number = 5", "counts 5 ok, the ledger 2"),
+        ("DELETE FROM outcomes", "counts 0 ok, the ledger 2"),
     ],
 )
 async def test_a_breach_of_a_batch_is_told(backend: Backend, tmp_path: Path, change: str, breach: str) -> None:

@@ -2,8 +2,8 @@
 
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
+import msgspec
 import pytest
 from hostile import HOSTILE, HOSTILE_NAMES, PUBLIC, PUBLIC_NAMES
 from recording import Recording, code_of, forbidden
@@ -148,7 +148,7 @@ async def test_whoever_answers_must_be_who_was_dialled(somebody_else: socket.soc
 )
 async def test_a_url_that_another_parser_reads_differently_is_not_dialled(href: str) -> None:
     recording = Recording({**PUBLIC_NAMES, "other.example": ["8.8.8.8"]})
-    url = replace(parse("http://example.org/"), href=href)
+    url = msgspec.structs.replace(parse("http://example.org/"), href=href)
     async with recording.client() as client:
         found = await client.ask(Ask(url, 5.0, 1000))
     assert isinstance(found, Unreachable)

@@ -25,6 +25,7 @@ _EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "backends/cluster/blobs.py": ({"obstore"}, "the operator's own object store"),
     "backends/cluster/captures.py": ({"obstore"}, "the operator's own object store"),
     "backends/cluster/objects.py": ({"obstore"}, "the operator's own object store"),
+    "client/http_wire.py": ({"open_connection"}, "the operator's own server, which the client was given"),
     "cli/serving.py": ({"socket"}, "the socket that the API listens on"),
     "cli/doctor.py": ({"socket"}, "looks whether the port it shall listen on is free"),
     "cli/up.py": ({"socket"}, "the socket that the API listens on"),
@@ -155,3 +156,11 @@ def test_no_setting_switches_the_guard_off() -> None:
     """The guard is built from networks alone, and a client cannot be built without what it permits."""
     assert list(inspect.signature(Guard).parameters) == ["allowed"]
     assert inspect.signature(HttpWeb).parameters["permits"].default is inspect.Parameter.empty
+
+
+def test_the_client_speaks_to_the_server_it_was_given_and_to_nobody_else() -> None:
+    (call,) = _calls("client/http_wire.py", "open_connection")
+    assert [ast.unparse(each) for each in call.args] == ["self._host", "self._port"]
+    text = (_SOURCE / "client/http_wire.py").read_text(encoding="utf-8")
+    assert text.count("self._host,") == 2, "it is set once, by the constructor, and used once"
+    assert "location" not in text.lower(), "no redirect is followed"

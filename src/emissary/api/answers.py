@@ -1,5 +1,6 @@
 """Answers as they leave: results are kept as the JSON that the API speaks, and are passed on without being opened."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,14 +9,16 @@ from starlette.responses import Response
 
 from emissary.model.batches import Batch, BatchState, Finished, LedgerLine
 from emissary.model.jobs import JobState
-from emissary.products.scrape.order import PageOfBatch
+from emissary.products.scrape.batches import Faulty
+from emissary.products.scrape.order import ListingOfCrawl
+from emissary.products.scrape.waits import LaneWait
 
-__all__ = ["as_json", "batch_answer", "encode", "item_answer", "parts_of", "result_answer"]
+__all__ = ["as_json", "batch_answer", "encode", "faults_answer", "item_answer", "parts_of", "result_answer"]
 
 _FAR_OFF = timedelta(days=3650)  # what would take longer is not worth a date
 
 encode = msgspec.json.Encoder().encode
-_decode_page = msgspec.json.Decoder(PageOfBatch).decode
+_decode_page = msgspec.json.Decoder(ListingOfCrawl).decode
 
 
 class _Parts(msgspec.Struct):
@@ -38,7 +41,7 @@ def parts_of(outcome: bytes | None, result: bytes | None) -> dict[str, Any]:
     return {"outcome": told, "document": parts.document, "receipt": parts.receipt}
 
 
-def batch_answer(batch: Batch, now: datetime) -> dict[str, Any]:
+def batch_answer(batch: Batch, now: datetime, waits: Sequence[LaneWait]) -> dict[str, Any]:
     """The batch with its counts and its pace."""
     counts, pace = batch.counts, _pace(batch, now)
     return {
@@ -55,11 +58,23 @@ def batch_answer(batch: Batch, now: datetime) -> dict[str, Any]:
             "cancelled": counts.cancelled,
             "cached": counts.cached,
         },
+        "outcomes": batch.outcomes,
+        "reason": batch.reason,
         "pagesPerSecond": None if pace is None else round(pace, 3),
         "eta": _eta(batch, pace, now),
         "creditsUsed": counts.credits,
         "createdAt": batch.created_at,
         "finishedAt": batch.finished_at,
+        "whyWaiting": [
+            {
+                "lane": wait.why.lane,
+                "reason": wait.why.reason,
+                "until": wait.why.until,
+                "ahead": wait.why.ahead,
+                "items": wait.items,
+            }
+            for wait in waits
+        ],
     }
 
 
@@ -81,6 +96,7 @@ def item_answer(line: LedgerLine) -> dict[str, Any]:
     page = _decode_page(line.order)
     return {
         "id": line.job,
+        "part": page.part,
         "index": line.position,
         "url": page.url,
         "depth": page.depth,
@@ -90,6 +106,11 @@ def item_answer(line: LedgerLine) -> dict[str, Any]:
         "metadata": page.metadata,
         "outcome": None if line.outcome is None else msgspec.Raw(line.outcome),
     }
+
+
+def faults_answer(faults: list[Faulty]) -> list[dict[str, Any]]:
+    """Lines that were not accepted, each with the reason."""
+    return [{"index": fault.index, "url": fault.url, "code": fault.code} for fault in faults]
 
 
 def result_answer(finished: Finished, body: bytes | None) -> dict[str, Any]:

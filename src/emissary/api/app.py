@@ -7,7 +7,7 @@ from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
-from emissary.api.routes import batch, batches, identity, operations, scrape
+from emissary.api.routes import account, admin, batch, batches, identity, keys, operations, scrape, sites
 from emissary.api.services import Services
 
 __all__ = ["create_app"]
@@ -38,6 +38,10 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(batches.router)
     app.include_router(batch.routes_of("batch"))
     app.include_router(batch.routes_of("crawl"))
+    app.include_router(sites.router)
+    app.include_router(account.router)
+    app.include_router(keys.router)
+    app.include_router(admin.router)
     app.include_router(operations.router)
     app.include_router(identity.router)
     install_openapi(app)

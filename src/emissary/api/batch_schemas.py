@@ -7,10 +7,11 @@ import msgspec
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from emissary.api.schemas import OutcomeAnswer, PageOptions, Shape, Whole
+from emissary.api.schemas import OutcomeAnswer, PageOptions, Shape, Whole, WhyWaitingAnswer
 from emissary.model.jobs import JobState, Priority
 from emissary.products.scrape.batches import MOST_PAGES, BatchWish, Line
-from emissary.products.scrape.crawling import CrawlRules
+from emissary.products.scrape.crawling import CrawlRules, SitemapMode
+from emissary.products.scrape.order import Part
 from emissary.reading.urls import parse
 
 __all__ = [
@@ -51,12 +52,24 @@ class BatchOptions(_ManyOptions):
         description="`batch` reads each page once; `cache` also takes copies of up to 30 days, where sites allow it.",
     )
 
+    exclude_recent_errors: bool = Field(
+        False,
+        strict=True,
+        description="Leave out pages that were asked for in vain for your account within the last 24 hours.",
+    )
+
     def to_wish(self) -> BatchWish:
         """The wish as the front understands it."""
         options = self.to_options()
         if self.dedupe == "cache":
             options = msgspec.structs.replace(options, max_age=max(self.max_age, _MONTH_SECONDS))
-        return BatchWish(options, self.name, Priority(self.priority), dedupe=self.dedupe != "none")
+        return BatchWish(
+            options,
+            self.name,
+            Priority(self.priority),
+            dedupe=self.dedupe != "none",
+            leave_out_misses=self.exclude_recent_errors,
+        )
 
 
 class BatchRequest(BatchOptions):
@@ -87,17 +100,25 @@ class CrawlRequest(_ManyOptions):
     max_depth: Whole = Field(10, ge=0, le=1_000, description="How many links away from the start a page may be.")
     limit: Whole = Field(1_000, ge=1, le=MOST_PAGES, description="How many pages are read at most.")
     allow_subdomains: bool = Field(False, strict=True, description="Follow links to subdomains of the host as well.")
+    sitemap: SitemapMode = Field(
+        "include",
+        description="Whether pages are found by the site's sitemaps: beside links, not at all, or by them only.",
+    )
 
-    def to_wish(self) -> BatchWish:
-        """The wish as the front understands it; raises BadRequest where the URL cannot be read."""
-        rules = CrawlRules(
+    def to_rules(self) -> CrawlRules:
+        """How far it goes; raises BadRequest where the URL cannot be read."""
+        return CrawlRules(
             start=parse(self.url),
             limit=self.limit,
             max_depth=self.max_depth,
             include_paths=tuple(self.include_paths),
             exclude_paths=tuple(self.exclude_paths),
             allow_subdomains=self.allow_subdomains,
+            sitemap=self.sitemap,
         )
+
+    def to_wish(self, rules: CrawlRules) -> BatchWish:
+        """The wish as the front understands it."""
         options = msgspec.structs.replace(self.to_options(), crawl=rules)
         return BatchWish(options, self.name, Priority(self.priority))
 
@@ -123,6 +144,8 @@ class AcceptedAnswer(BegunAnswer):
     duplicates: int
     invalid_count: int
     invalid: list[FaultAnswer] = Field(description="The first thousand of those that were not accepted.")
+    excluded_count: int = Field(description="How many were left out since they were asked for in vain within a day.")
+    excluded: list[FaultAnswer] = Field(description="The first thousand of those, each with the code it came to.")
 
 
 class CountsAnswer(Shape):
@@ -137,6 +160,12 @@ class CountsAnswer(Shape):
     cached: int
 
 
+class LaneWaitAnswer(WhyWaitingAnswer):
+    """A lane in which pages of a batch wait; `ahead` are those before the first of them."""
+
+    items: int = Field(description="How many of its pages stand there; beyond 500 pages in all it is an estimate.")
+
+
 class BatchAnswer(BegunAnswer):
     """A batch or a crawl as it is now."""
 
@@ -144,17 +173,21 @@ class BatchAnswer(BegunAnswer):
     status: Literal["running", "paused", "completed", "cancelled"]
     total: int
     counts: CountsAnswer
+    outcomes: dict[str, int] = Field(description="How many pages came to which outcome, by its code.")
+    reason: Literal["intake_lost"] | None = Field(description="Why it was cancelled, where nobody asked for that.")
     pages_per_second: float | None = Field(description="Over all the time since it began; null before the first.")
     eta: datetime | None = Field(description="When it will be done at this pace; null unless it is running.")
     credits_used: int
     created_at: datetime
     finished_at: datetime | None
+    why_waiting: list[LaneWaitAnswer] = Field(description="The five lanes, at most, in which most of it waits.")
 
 
 class ItemAnswer(Shape):
     """One page of a batch."""
 
     id: str = Field(description="Its job.")
+    part: Part = Field(description="What it is: a page, or a list of pages by which a crawl finds others.")
     index: int = Field(description="Its place among those that were accepted; the first is 0.")
     url: str
     depth: int = Field(description="How many links it is away from where a crawl began.")

@@ -5,6 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from emissary.api.lines import NDJSON
 from emissary.api.problems import problem
+from emissary.model.rates import Standing
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
 
@@ -63,8 +64,18 @@ def _header(scope: Scope, wanted: bytes) -> bytes | None:
     return next((value for name, value in scope["headers"] if name == wanted), None)
 
 
+def _standing(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """How the account stands with its rate, where it has one (draft-ietf-httpapi-ratelimit-headers)."""
+    standing: Standing | None = scope.get("state", {}).get("standing")
+    if standing is None:
+        return []
+    policy = f'"default";q={standing.rate.per_minute};w=60'
+    left = f'"default";r={standing.remaining};t={standing.full_after}'
+    return [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
+
+
 class Instruments:
-    """Counts and times every answer, by its route and not by its path."""
+    """Counts and times every answer, by its route and not by its path; and says what is left of the rate."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, clock: Clock) -> None:
         self._app = app
@@ -83,7 +94,8 @@ class Instruments:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in _CAREFUL if pair[0] not in given)]
+                careful = (pair for pair in _CAREFUL if pair[0] not in given)
+                message["headers"] = [*message["headers"], *careful, *_standing(scope)]
             await send(message)
 
         try:

@@ -13,6 +13,16 @@ __all__ = ["install_openapi", "problems", "reference_to"]
 
 _SCHEMAS = "#/components/schemas/"
 _referred: set[type[BaseModel]] = set()
+_RATE_HEADERS = {
+    "RateLimit-Policy": {
+        "description": 'Where the account has a rate: requests in so many seconds, as in `"default";q=600;w=60`.',
+        "schema": {"type": "string"},
+    },
+    "RateLimit": {
+        "description": "What is left of it (`r`), and in how many seconds (`t`) all is there again.",
+        "schema": {"type": "string"},
+    },
+}
 _NEVER_SENT = ("HTTPValidationError", "ValidationError")
 
 
@@ -51,4 +61,17 @@ def _describe(app: FastAPI) -> dict[str, Any]:
         for operation in item.values():
             # FastAPI writes this one everywhere; here a request that does not fit is a 400.
             operation["responses"].pop("422", None)
+            if "security" in operation:
+                _say_of_keys(operation["responses"])
     return document
+
+
+def _say_of_keys(responses: dict[str, Any]) -> None:
+    """Wherever a key is asked for, it may be the wrong one for this, or shown too often."""
+    said = {403: "The key has not the scope for this", 429: "The account has asked too often, or has too much in line"}
+    for status, description in said.items():
+        (told,) = problems(status).values()
+        responses.setdefault(str(status), {"description": description, **told})
+    for given, answer in responses.items():
+        if given != "401":
+            answer.setdefault("headers", {}).update(_RATE_HEADERS)

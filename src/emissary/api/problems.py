@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
-from emissary.model.errors import PROBLEMS, EmissaryError
+from emissary.model.errors import PROBLEMS, EmissaryError, InsufficientCredits, QueueFull, RateLimited
 
 __all__ = ["ProblemDocument", "install_problems", "problem"]
 
@@ -27,10 +27,18 @@ class ProblemDocument(BaseModel):
     code: str = Field(description="The stable code; docs/errors.md lists them all.")
     detail: str = Field(description="What is wrong here, and what to do about it.")
     errors: list[dict[str, str]] | None = Field(None, description="Each fault, with a pointer to where it is.")
+    needed: int | None = Field(None, description="With `insufficient_credits`: what the request may use.")
+    available: int | None = Field(None, description="… what there is that nothing else may use.")
+    missing: int | None = Field(None, description="… and what is missing.")
 
 
 def problem(
-    code: str, detail: str, *, errors: list[dict[str, str]] | None = None, headers: dict[str, str] | None = None
+    code: str,
+    detail: str,
+    *,
+    errors: list[dict[str, str]] | None = None,
+    figures: dict[str, int] | None = None,
+    headers: dict[str, str] | None = None,
 ) -> Response:
     """The response for a code of the table."""
     row = PROBLEMS[code]
@@ -40,6 +48,7 @@ def problem(
         "status": row.status,
         "code": code,
         "detail": detail,
+        **(figures or {}),
     }
     if errors:
         document["errors"] = errors
@@ -51,6 +60,9 @@ def problem(
 def install_problems(app: FastAPI) -> None:
     """Let every error of the app leave as a problem document."""
     app.add_exception_handler(EmissaryError, _ours)
+    app.add_exception_handler(QueueFull, _full)
+    app.add_exception_handler(RateLimited, _too_often)
+    app.add_exception_handler(InsufficientCredits, _too_poor)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework)
     app.add_exception_handler(Exception, _unexpected)
@@ -59,6 +71,24 @@ def install_problems(app: FastAPI) -> None:
 async def _ours(_: Request, error: Exception) -> Response:
     assert isinstance(error, EmissaryError)
     return problem(error.code, error.detail)
+
+
+async def _full(request: Request, error: Exception) -> Response:
+    assert isinstance(error, QueueFull)
+    wait = error.wait(request.app.state.services.gap)
+    return problem(error.code, error.detail, headers={"Retry-After": str(wait)})
+
+
+async def _too_often(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RateLimited)
+    return problem(error.code, error.detail, headers={"Retry-After": str(error.wait)})
+
+
+async def _too_poor(_: Request, error: Exception) -> Response:
+    assert isinstance(error, InsufficientCredits)
+    missing = error.needed - error.available
+    figures = {"needed": error.needed, "available": error.available, "missing": missing}
+    return problem(error.code, error.detail, figures=figures)
 
 
 async def _framework(request: Request, error: Exception) -> Response:

@@ -5,11 +5,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from emissary.engine.accounts import AccountBook
 from emissary.engine.jobs import Jobs
-from emissary.ports.clock import Clock
+from emissary.engine.key_book import KeyBook
+from emissary.engine.key_ring import KeyRing
+from emissary.engine.rate_gate import RateGate
+from emissary.ports.accounts import Allowances
+from emissary.ports.clock import Chance, Clock
 from emissary.ports.records import Accounts
 from emissary.products.scrape import Scrapes
 from emissary.products.scrape.batches import ScrapeBatches
+from emissary.products.scrape.maps import Maps
+from emissary.products.scrape.plans import Plans
 from emissary.reading.credentials import Credentials
 from emissary.reading.owners import OwnersBook
 from emissary.telemetry.metrics import Metrics
@@ -33,11 +40,19 @@ class Services:
     version: str
     scrapes: Scrapes
     batches: ScrapeBatches
+    maps: Maps
+    plans: Plans
     jobs: Jobs
     accounts: Accounts
+    allowances: Allowances
+    key_ring: KeyRing
+    key_book: KeyBook
+    rate_gate: RateGate
+    account_book: AccountBook
     metrics: Metrics
     clock: Clock
     health: Callable[[], Awaitable[list[PartHealth]]]
     credentials: Credentials
     owners: OwnersBook
+    chance: Chance
     gap: timedelta

@@ -2,9 +2,10 @@
 
 from enum import IntEnum
 
+import msgspec
 from rich.console import Console
 
-__all__ = ["Exit", "complain", "err"]
+__all__ = ["Exit", "complain", "err", "tell"]
 
 err = Console(stderr=True, highlight=False)
 
@@ -17,8 +18,14 @@ class Exit(IntEnum):
     REFUSED = 3
     UNREACHABLE = 4
     INTERNAL = 5
+    INTERRUPTED = 130
 
 
 def complain(detail: str) -> None:
     """Say what is wrong, and what to do about it."""
     err.print(f"emissary: {detail}", style="red", markup=False, soft_wrap=True)
+
+
+def tell(answer: object) -> None:
+    """An answer of the API as JSON, for scripts."""
+    print(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())

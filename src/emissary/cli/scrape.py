@@ -23,7 +23,7 @@ from emissary.reading.urls import parse
 from emissary.settings import Settings
 from emissary.telemetry.logs import configure_logs
 
-__all__ = ["scrape"]
+__all__ = ["schema_in", "scrape"]
 
 _decode_outcome = msgspec.json.Decoder(Outcome).decode
 _EXITS = {"page": Exit.OK, "refusal": Exit.REFUSED, "unreachable": Exit.UNREACHABLE, "invalid": Exit.UNREACHABLE}
@@ -70,14 +70,15 @@ def _order(
         url=parse(url),
         source_url=url,
         formats=formats,
-        fields=None if fields is None else msgspec.json.encode(_schema(fields)).decode(),
+        fields=None if fields is None else msgspec.json.encode(schema_in(fields)).decode(),
         only_main_content=not full_page,
         timeout_ms=int(timeout * 1000),
         patience_ms=int(timeout * 1000),
     )
 
 
-def _schema(file: Path) -> Any:
+def schema_in(file: Path) -> Any:
+    """The field schema that a file has; raises BadRequest where it cannot be read."""
     try:
         return yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -41,6 +41,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
     async with asyncio.TaskGroup() as group:
         await app.upkeep.learn()
         upkeep = group.create_task(app.upkeep.run())
+        noting = group.create_task(app.services.key_ring.run())
         group.create_task(app.worker.run())
         group.create_task(app.coordinator.run())
         serving = group.create_task(server.serve([listener]))
@@ -53,6 +54,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         app.worker.stop()
         app.coordinator.stop()
         upkeep.cancel()
+        noting.cancel()
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

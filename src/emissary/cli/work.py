@@ -13,7 +13,7 @@ from emissary.cli.crew import Crew
 from emissary.cli.output import err
 from emissary.cli.serving import stop_on_signals
 from emissary.cli.starting import settle_in
-from emissary.compose import open_app, steady_process
+from emissary.compose import at_work, open_app, steady_process
 from emissary.model.errors import BadRequest
 from emissary.settings import Settings
 from emissary.telemetry.logs import configure_logs
@@ -27,6 +27,9 @@ def work(
     *,
     processes: Annotated[str, typer.Option(help="How many processes; `auto` takes one for each core.")] = "1",
     lanes: Annotated[int | None, typer.Option(help="Hosts that one process reads at the same time.")] = None,
+    kinds: Annotated[
+        str | None, typer.Option(help="Kinds of work to do, separated by commas, such as `deliver`; all by default.")
+    ] = None,
     memory: Annotated[
         int | None, typer.Option(help="MiB of memory above which a process takes nothing more on.")
     ] = None,
@@ -39,13 +42,13 @@ def work(
     SIGTERM ends it in order: nothing more is taken on, what has begun is finished within two minutes, the rest is
     given back for others.
     """
-    settings = settle_in(config, data_dir=data_dir, worker_lanes=lanes, worker_memory=memory)
+    settings = settle_in(config, data_dir=data_dir, worker_lanes=lanes, worker_kinds=kinds, worker_memory=memory)
     configure_logs(settings.log, settings.log_level)
     count = _count(processes)
     if count == 1:
         uvloop.run(_work(settings, as_json=json))
     else:
-        given = {"--lanes": lanes, "--memory": memory, "--data-dir": data_dir, "--config": config}
+        given = {"--lanes": lanes, "--kinds": kinds, "--memory": memory, "--data-dir": data_dir, "--config": config}
         options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
         uvloop.run(_lead(count, options, as_json=json))
 
@@ -62,18 +65,10 @@ async def _work(settings: Settings, *, as_json: bool) -> None:
     stop = asyncio.Event()
     async with open_app(settings) as app:
         stop_on_signals(stop)
-        await app.upkeep.learn()
-        async with asyncio.TaskGroup() as group:
-            upkeep = group.create_task(app.upkeep.run())
-            group.create_task(app.coordinator.run())
-            working = group.create_task(app.worker.run())
+        async with at_work(app):
             steady_process()
             _announce({"worker": app.worker.id, "pid": os.getpid()}, as_json=as_json)
             await stop.wait()
-            app.worker.stop()
-            await asyncio.wait([working])
-            app.coordinator.stop()
-            upkeep.cancel()
 
 
 async def _lead(count: int, options: list[str], *, as_json: bool) -> None:

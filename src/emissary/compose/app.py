@@ -15,24 +15,33 @@ from emissary.api.services import Services
 from emissary.compose.backends import Backend, open_backend
 from emissary.compose.coordination import coordinator_of
 from emissary.compose.health import Health
+from emissary.engine.accounts import AccountBook
 from emissary.engine.coordinator import Coordinator
 from emissary.engine.delivery import DELIVER, DeliveryHandler
 from emissary.engine.handlers import Handler
-from emissary.engine.jobs import Jobs
+from emissary.engine.jobs import Jobs, JobStores
+from emissary.engine.key_book import KeyBook
+from emissary.engine.key_ring import KeyRing
 from emissary.engine.lane_run import Tools
+from emissary.engine.rate_gate import RateGate
 from emissary.engine.results import Settler
 from emissary.engine.worker import Ground, Worker, WorkerLimits
 from emissary.model.jobs import Kind
 from emissary.model.lanes import LaneKey, Pace
+from emissary.model.waiting import Terms
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.extraction import Extraction
+from emissary.ports.keys import Keys
 from emissary.ports.records import WorkerRecords
 from emissary.ports.web import Web
+from emissary.products.kinds import things_of
 from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
 from emissary.products.scrape.batches import ScrapeBatches
 from emissary.products.scrape.frontier import Frontier
+from emissary.products.scrape.maps import Maps
 from emissary.products.scrape.memory import Memory
-from emissary.products.scrape.order import SCRAPE_HTTP
+from emissary.products.scrape.order import CRAWL_LISTING, SCRAPE_HTTP
+from emissary.products.scrape.plans import Plans
 from emissary.products.scrape.templates import Templates
 from emissary.reading.credentials import Credentials
 from emissary.reading.egress import EgressPool, EgressWeb, Strategy
@@ -69,6 +78,7 @@ class App:
     stores: Stores
     web: Web
     workers: WorkerRecords
+    keys: Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,10 @@ class _Parts:
     @property
     def clock(self) -> Clock:
         return self.backend.clock
+
+    def pace_of(self, lane: LaneKey) -> Pace:
+        """How politely the thing behind the lane is used: what its owner proved to want, else what the settings say."""
+        return self.owners.pace_of(lane, _pace(self.settings, lane))
 
 
 @asynccontextmanager
@@ -119,18 +133,31 @@ def _extraction(settings: Settings, metrics: Metrics) -> ExtractionPool:
 
 def _assemble(parts: _Parts) -> App:
     backend, clock, chance = parts.backend, parts.clock, parts.chance
-    jobs = Jobs(backend.lanes, backend.jobs, backend.blobs, bus=backend.bus, clock=clock, metrics=parts.metrics)
+    terms = Terms(parts.settings.allowance, parts.pace_of)
+    job_stores = JobStores(backend.lanes, backend.jobs, backend.blobs)
+    jobs = Jobs(job_stores, backend.bus, clock=clock, metrics=parts.metrics, terms=terms)
+    rules = HouseRulesBook(parts.web, backend.rules, clock, parts.owners)
+    batches = ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance)
+    key_ring = KeyRing(backend.keys, backend.allowances, parts.settings.allowance, clock)
     services = Services(
         version=__version__,
         scrapes=Scrapes(jobs, clock=clock, chance=chance),
-        batches=ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance),
+        batches=batches,
+        maps=Maps(batches, clock),
+        plans=Plans(jobs, rules, parts.pace_of, clock=clock, chance=chance),
         jobs=jobs,
         accounts=backend.accounts,
+        allowances=backend.allowances,
+        key_ring=key_ring,
+        key_book=KeyBook(backend.keys, key_ring, clock, chance),
+        rate_gate=RateGate(backend.rates, clock),
+        account_book=AccountBook(backend.allowances, backend.usage, parts.settings.allowance, clock),
         metrics=parts.metrics,
         clock=clock,
         health=Health(parts.settings.data_dir, backend.touch).parts,
         credentials=parts.credentials,
         owners=parts.owners,
+        chance=chance,
         gap=parts.settings.gap,
     )
     stores = Stores(
@@ -145,33 +172,58 @@ def _assemble(parts: _Parts) -> App:
     )
     upkeep = Upkeep(stores, clock, chance)
     coordinator = coordinator_of(parts.settings, backend, parts.metrics)
-    worker = _worker(parts)
-    return App(parts.settings, services, worker, coordinator, chance, upkeep, stores, parts.web, backend.workers)
+    worker = _worker(parts, rules)
+    return App(
+        parts.settings,
+        services,
+        worker,
+        coordinator,
+        chance,
+        upkeep,
+        stores,
+        parts.web,
+        backend.workers,
+        backend.keys,
+    )
 
 
-def _worker(parts: _Parts) -> Worker:
+def _worker(parts: _Parts, rules: HouseRulesBook) -> Worker:
     settings, backend, clock = parts.settings, parts.backend, parts.clock
-    handlers: dict[Kind, Handler] = {SCRAPE_HTTP: _scraping(parts), DELIVER: DeliveryHandler(parts.web, clock)}
+    scraping = _scraping(parts, rules)
+    handlers: dict[Kind, Handler] = {
+        SCRAPE_HTTP: scraping,
+        CRAWL_LISTING: scraping,
+        DELIVER: DeliveryHandler(parts.web, clock),
+    }
     settler = Settler(backend.lanes, backend.bus, clock, parts.metrics, beforehand=backend.captures.flush)
-    tools = Tools(handlers, settler, backend.blobs, clock, parts.metrics, _ITEMS_PER_TAKE, _jitter(parts.chance))
+    tools = Tools(
+        handlers,
+        settler,
+        backend.blobs,
+        clock,
+        parts.metrics,
+        _ITEMS_PER_TAKE,
+        _jitter(parts.chance),
+        things_of(settings.worker_kinds),
+    )
     return Worker(
         backend.worker,
         Ground(backend.lanes, backend.bus, backend.workers),
         tools,
-        pace=lambda lane: parts.owners.pace_of(lane, _pace(settings, lane)),
+        pace=parts.pace_of,
         limits=WorkerLimits(
             lanes=settings.worker_lanes,
             urgent_lanes=max(settings.worker_lanes // 10, 1),
             all_lanes=settings.max_active,
+            account_lanes=settings.account_most_active,
             memory=None if settings.worker_memory is None else settings.worker_memory * 1024**2,
         ),
         memory=resident_bytes,
     )
 
 
-def _scraping(parts: _Parts) -> ScrapeHandler:
+def _scraping(parts: _Parts, rules: HouseRulesBook) -> ScrapeHandler:
     backend, clock = parts.backend, parts.clock
-    rules = HouseRulesBook(parts.web, backend.rules, clock, parts.owners)
     return ScrapeHandler(
         ScrapeTools(
             visitor=Visitor(parts.web, rules, clock),

@@ -11,21 +11,28 @@ from emissary import __version__
 from emissary.adapters.clock import CarriedClock, SystemClock
 from emissary.adapters.vault import FileVault
 from emissary.backends.cluster.alerts import PostgresAlerts
+from emissary.backends.cluster.allowances import PostgresAllowances
 from emissary.backends.cluster.batches import PostgresBatches, PostgresLedger
 from emissary.backends.cluster.jobs import PostgresJobRecords
+from emissary.backends.cluster.keys import PostgresKeys
 from emissary.backends.cluster.lanes import PostgresLanes
 from emissary.backends.cluster.leadership import PostgresLeadership
+from emissary.backends.cluster.rates import PostgresRates
 from emissary.backends.cluster.schedules import PostgresSchedules
 from emissary.backends.cluster.stores import open_stores
 from emissary.backends.cluster.upkeep import PostgresRetention, PostgresWorkload
+from emissary.backends.cluster.usage import PostgresUsage
 from emissary.backends.embedded.alerts import SqliteAlerts
+from emissary.backends.embedded.allowances import SqliteAllowances
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.blobs import FileBlobs
 from emissary.backends.embedded.captures import FileCaptures
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.keys import SqliteKeys
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.leadership import SqliteLeadership
 from emissary.backends.embedded.ledger import SqliteLedger
+from emissary.backends.embedded.rates import SqliteRates
 from emissary.backends.embedded.reading_records import (
     SqlitePageCache,
     SqliteSecrets,
@@ -35,23 +42,28 @@ from emissary.backends.embedded.reading_records import (
 from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules, SqliteJobRecords
 from emissary.backends.embedded.schedules import SqliteSchedules
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
+from emissary.backends.embedded.usage import SqliteUsage
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.backends.local_bus import LocalBus
 from emissary.backends.segments import Scribe
 from emissary.model.errors import SettingsError, StoreUnavailable
 from emissary.model.ids import WorkerId, ulid
+from emissary.ports.accounts import Allowances
 from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches, Ledger
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Chance, Clock
+from emissary.ports.keys import Keys
 from emissary.ports.lanes import Lanes
 from emissary.ports.leadership import Leadership
+from emissary.ports.rates import Rates
 from emissary.ports.reading_records import PageCache, Secrets, Sessions, SiteOwners
 from emissary.ports.records import Accounts, HouseRules, JobRecords, WorkerRecords
 from emissary.ports.schedules import Schedules
 from emissary.ports.upkeep import Retention, Workload
+from emissary.ports.usage import Usage
 from emissary.ports.vault import Vault
 from emissary.reading.identity import PRODUCT_TOKEN
 from emissary.reading.warc import exchange_records, segment_start
@@ -76,6 +88,10 @@ class Backend:
     batches: Batches
     ledger: Ledger
     accounts: Accounts
+    keys: Keys
+    allowances: Allowances
+    rates: Rates
+    usage: Usage
     rules: HouseRules
     workers: WorkerRecords
     leadership: Leadership
@@ -124,6 +140,10 @@ async def _open_embedded(settings: Settings, vault: Vault, chance: Chance) -> As
             batches=SqliteBatches(database),
             ledger=SqliteLedger(database),
             accounts=SqliteAccounts(database),
+            keys=SqliteKeys(database),
+            allowances=SqliteAllowances(database),
+            rates=SqliteRates(database),
+            usage=SqliteUsage(database),
             rules=SqliteHouseRules(database),
             workers=LockedWorkers(database, folder / "workers"),
             leadership=SqliteLeadership(database),
@@ -165,6 +185,10 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
             batches=PostgresBatches(stores.database, shard),
             ledger=PostgresLedger(stores.database),
             accounts=stores.accounts,
+            keys=PostgresKeys(stores.database),
+            allowances=PostgresAllowances(stores.database),
+            rates=PostgresRates(stores.database),
+            usage=PostgresUsage(stores.database),
             rules=stores.rules,
             workers=stores.workers,
             leadership=PostgresLeadership(stores.database),

@@ -48,7 +48,7 @@ def delivery_of(
 ) -> NewJob:
     """The job that tells the hook of the event: settled with what it speaks of, it is never lost and never doubled."""
     payload = _encode({"type": event, "timestamp": now, "data": data}).decode()
-    return NewJob(job, account, DELIVER, hook_lane(hook.url.authority), _encode(_Event(hook, payload)))
+    return NewJob(job, account, DELIVER, hook_lane(hook.url.authority), _encode(_Event(hook, payload)), price=0)
 
 
 def is_secret(text: str) -> bool:

@@ -19,12 +19,14 @@ from emissary.ports.clock import Clock
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords, WorkerRecords
 from emissary.ports.upkeep import Retention, Workload
+from emissary.ports.usage import Usage
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["Alarm", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
+__all__ = ["Accounting", "Alarm", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
 
 WORKER_DEAD = "worker.dead"
 _TIDIED_AT_ONCE = 2_000
+_FOLDED_AT_ONCE = 50
 _DROPPED_AT_ONCE = 500
 _BODIES_AT_ONCE = 50
 _LANES_KEPT_LONGER = timedelta(days=7)  # than jobs: whoever shows a job looks for its lane
@@ -101,6 +103,19 @@ class Tidying:
 
     async def do(self, _: Term, /) -> bool:
         return await self._batches.tidy(self._clock.now(), most=_TIDIED_AT_ONCE) > 0
+
+
+class Accounting:
+    """Adds what was used to what is kept by day. A note is added by whoever takes it away, so two may do it."""
+
+    name = "usage"
+    every = timedelta(seconds=5)
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+
+    async def do(self, _: Term, /) -> bool:
+        return await self._usage.fold(most=_FOLDED_AT_ONCE) == _FOLDED_AT_ONCE
 
 
 class Retiring:

@@ -1,9 +1,10 @@
 """The single turn back up: what a product promises the engine about its kind of work."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+import msgspec
 
 from emissary.model.jobs import JobState, NewJob
 from emissary.model.lanes import NO_ADVICE, Item, LaneAdvice, LaneKey
@@ -19,8 +20,7 @@ class Turn(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(msgspec.Struct, frozen=True, gc=False):
     """One item, and the moment its handling began."""
 
     item: Item
@@ -28,16 +28,14 @@ class Work:
     started_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True, gc=False):
     """What a job leaves behind: a short outcome, and a body that may be large. Both are JSON."""
 
     outcome: bytes
     body: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True, gc=False):
     """The job has ended in this state."""
 
     state: JobState
@@ -46,18 +44,17 @@ class Done:
     follow_ups: tuple[NewJob, ...] = ()
     credits: int = 0
     cached: bool = False
+    miss: bytes | None = None  # the mark of what was asked for in vain
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(msgspec.Struct, frozen=True):
     """The job is to be tried again at this time."""
 
     at: datetime
     advice: LaneAdvice = NO_ADVICE
 
 
-@dataclass(frozen=True, slots=True)
-class Onward:
+class Onward(msgspec.Struct, frozen=True):
     """The job goes on in another lane, with what it learned so far."""
 
     lane: LaneKey

@@ -1,7 +1,9 @@
 """Station 2 of 7: accepts jobs and puts each into its lane. What was accepted is on disk before anyone is told."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from emissary.engine.results import JOB_TOPIC, unpack
@@ -9,6 +11,7 @@ from emissary.engine.worker import LANES_TOPIC
 from emissary.model.ids import AccountId, JobId, ulid
 from emissary.model.jobs import FINAL_STATES, Job, NewJob, StoredResult
 from emissary.model.lanes import Reason, WhyWaiting
+from emissary.model.waiting import PLAIN_TERMS, Terms
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus, Ears
 from emissary.ports.clock import Chance, Clock
@@ -16,7 +19,7 @@ from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["Jobs", "new_job_id"]
+__all__ = ["JobStores", "Jobs", "new_job_id"]
 
 _LOOK_AGAIN_SECONDS = 0.5
 
@@ -26,22 +29,36 @@ def new_job_id(clock: Clock, chance: Chance) -> JobId:
     return JobId(f"job_{ulid(clock.now(), chance.draw(10))}")
 
 
+@dataclass(frozen=True, slots=True)
+class JobStores:
+    """Where jobs stand, where one sees what became of them, and where their large results are."""
+
+    lanes: Lanes
+    records: JobRecords
+    blobs: Blobs
+
+
 class Jobs:
     """The jobs of all accounts, each shown to its own account only."""
 
     def __init__(
-        self, lanes: Lanes, records: JobRecords, blobs: Blobs, bus: Bus, *, clock: Clock, metrics: Metrics
+        self, stores: JobStores, bus: Bus, *, clock: Clock, metrics: Metrics, terms: Terms = PLAIN_TERMS
     ) -> None:
-        self._lanes = lanes
-        self._records = records
-        self._blobs = blobs
+        self._lanes = stores.lanes
+        self._records = stores.records
+        self._blobs = stores.blobs
         self._bus = bus
         self._clock = clock
         self._metrics = metrics
+        self._terms = terms
 
     async def accept(self, jobs: Sequence[NewJob]) -> frozenset[JobId]:
-        """Accept all of the jobs, or none; those that their batch has seen before are left out of what is returned."""
-        accepted = await self._lanes.submit(jobs, self._clock.now())
+        """Accept all of the jobs, or none; those that their batch has seen before are left out of what is returned.
+
+        Raises QueueFull where their account has as many in line as it may.
+        """
+        most_queued = self._terms.allowance.most_queued
+        accepted = await self._lanes.submit(jobs, self._clock.now(), most_queued=most_queued)
         for kind, count in Counter(job.kind for job in jobs if job.id in accepted).items():
             self._metrics.accepted.labels(kind).inc(count)
         for lane in {job.lane for job in jobs if job.id in accepted}:
@@ -51,7 +68,9 @@ class Jobs:
     async def accept_and_wait(self, job: NewJob, patience: timedelta) -> Job:
         """Accept the job and wait for its end; after so long, return it as it is."""
         async with self._bus.listen(JOB_TOPIC + job.id) as ears:
-            await self.accept([job])
+            accepting = asyncio.ensure_future(self.accept([job]))
+            self._bus.say(LANES_TOPIC, job.lane)  # whoever has a hand free looks right behind it
+            await accepting
             return await self._until_end(job.id, ears, patience)
 
     async def _until_end(self, job: JobId, ears: Ears, patience: timedelta) -> Job:
@@ -84,7 +103,8 @@ class Jobs:
         return await unpack(job, result, self._blobs)
 
     async def why_waiting(self, job: JobId) -> WhyWaiting | None:
-        return await self._records.why_waiting(job, self._clock.now())
+        """Why the job has not started, and an estimate of when it may."""
+        return await self._records.why_waiting(job, self._clock.now(), self._terms)
 
     async def cancel(self, job: JobId) -> bool:
         """End the job if it has not ended; tells whether this call did."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -14,7 +15,7 @@ from emissary.engine.pace import LanePace
 from emissary.engine.results import Settler, pack
 from emissary.model.errors import StoreUnavailable
 from emissary.model.jobs import JobState, Kind
-from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement, Trial, Wish
+from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement, Thing, Trial, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
@@ -46,6 +47,7 @@ class Tools:
     metrics: Metrics
     items_per_take: int
     jitter: Callable[[], float] = lambda: 0.0  # which part of its gap a turn waits beyond it
+    things: frozenset[Thing] | None = None  # what the worker serves; None is everything
     suspects: asyncio.Lock = field(default_factory=asyncio.Lock)  # what may kill a worker is handled one at a time
 
 
@@ -67,7 +69,7 @@ class LaneRun:
         self._asked_gap = lease.gap
         self._pace = LanePace(default, lease, tools.clock, tools.jitter)
         self._concurrency = 1 if self._pace.is_probing else default.concurrency
-        self._servers: list[asyncio.Task[None]] = []
+        self._servers: list[asyncio.Task[Any]] = []
 
     def look_again(self) -> None:
         """Something has come into the lane while it is held."""
@@ -88,14 +90,22 @@ class LaneRun:
 
     async def run(self) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
-                self._servers = [group.create_task(self._serve()) for _ in range(self._concurrency)]
+            await self._serve_all()
         finally:
             if not self._lost:
                 rest_until, reason = self._pace.rest()
                 self._tools.settler.release(
                     Release(self.grip, rest_until, reason, self._asked_gap, self._pace.stretch, self._pace.strikes)
                 )
+
+    async def _serve_all(self) -> None:
+        me = asyncio.current_task()
+        if self._concurrency == 1 and me is not None:
+            self._servers = [me]  # a task of its own would only begin a little later
+            await self._serve()
+            return
+        async with asyncio.TaskGroup() as group:
+            self._servers = [group.create_task(self._serve()) for _ in range(self._concurrency)]
 
     async def _serve(self) -> None:
         while (item := await self._next()) is not None:
@@ -131,9 +141,12 @@ class LaneRun:
                     self._settle(await self._settlement(work, handler.given_up(work)))
 
     async def _more(self, count: int) -> Sequence[Item] | None:
-        found = await self._tools.settler.more(Wish(self.grip, count, frozenset(self._mine)))
+        found = await self._tools.settler.more(self._wish(count))
         self._mine.update(item.job for item in found or ())
         return found
+
+    def _wish(self, count: int) -> Wish:
+        return Wish(self.grip, count, frozenset(self._mine), self._tools.things)
 
     async def _next(self) -> Item | None:
         """The first item in line; whatever came while the lane was held takes its own place among them."""
@@ -155,7 +168,7 @@ class LaneRun:
     def _ask_for_more(self) -> None:
         self._news_is_coming = self._has_news
         self._may_have_more = self._has_news = False
-        self._coming = self._tools.settler.more(Wish(self.grip, self._tools.items_per_take, frozenset(self._mine)))
+        self._coming = self._tools.settler.more(self._wish(self._tools.items_per_take))
         self._coming.add_done_callback(self._take_in)
 
     def _take_in(self, came: asyncio.Future[tuple[Item, ...] | None]) -> None:
@@ -200,7 +213,7 @@ class LaneRun:
     async def _settlement(self, work: Work, verdict: Verdict) -> Settlement:
         item, started = work.item, work.started_at
         match verdict:
-            case Done(state, result, _, follow_ups, credits, cached):
+            case Done(state, result, _, follow_ups, credits, cached, miss):
                 try:
                     stored = await pack(item.job, result, self._tools.blobs)
                 except StoreUnavailable as error:
@@ -217,6 +230,7 @@ class LaneRun:
                     follow_ups=follow_ups,
                     credits=credits,
                     cached=cached,
+                    miss=miss,
                 )
             case Retry(at):
                 return self._later(work, at, item.failures + 1)

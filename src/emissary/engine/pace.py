@@ -109,10 +109,10 @@ class LanePace:
     async def begin(self) -> None:
         await self._places.acquire()
         try:
-            async with self._order:
-                if self._left() > 0:
+            if self._order.locked() or self._left() > 0:
+                async with self._order:
                     await self._wait()
-                self._used_at = self._clock.monotonic()
+            self._used_at = self._clock.monotonic()
         except BaseException:
             self._places.release()
             raise

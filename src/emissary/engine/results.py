@@ -12,7 +12,7 @@ from emissary.model import zstd
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import JobId
 from emissary.model.jobs import StoredResult
-from emissary.model.lanes import Item, Release, Report, Settlement, Trial, Wish
+from emissary.model.lanes import Grip, Item, Release, Report, Settlement, Trial, Wish
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.clock import Clock
@@ -111,9 +111,15 @@ class Settler:
         self._beforehand = beforehand
         self._told = _Told()
         self._asked: list[_Asked] = []
+        self._releasing: set[Grip] = set()
         self._bell = asyncio.Event()
         self._breath: asyncio.Future[None] | None = None
         self._closing = False
+
+    @property
+    def releasing(self) -> frozenset[Grip]:
+        """The lanes of which it is not written yet that they were given back."""
+        return frozenset(self._releasing)
 
     def settle(self, settlement: Settlement, when_written: Callable[[], None] | None = None) -> None:
         self._told.settlements.append(settlement)
@@ -124,6 +130,7 @@ class Settler:
     def release(self, release: Release) -> None:
         """Give the lane back, after all that was settled before."""
         self._told.releases.append(release)
+        self._releasing.add(release.grip)
         self._bell.set()
 
     async def try_out(self, trial: Trial) -> None:
@@ -190,6 +197,7 @@ class Settler:
             tell()
         self._metrics.settle_batch.observe(len(report.settlements))
         for release in report.releases:
+            self._releasing.discard(release.grip)
             self._bus.say("lanes", release.grip.lane)  # whoever looks now finds what is still in it
         for settlement in report.settlements:
             if settlement.job in written:

@@ -11,7 +11,7 @@ import structlog
 from emissary.engine.lane_run import LaneRun, Tools
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import WorkerId
-from emissary.model.lanes import Claim, LaneKey, Lease, Pace
+from emissary.model.lanes import Claim, Holding, LaneKey, Lease, Pace
 from emissary.ports.bus import Bus, Ears
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import WorkerRecords
@@ -21,6 +21,7 @@ __all__ = ["LANES_TOPIC", "Ground", "PaceOf", "Worker", "WorkerLimits"]
 LANES_TOPIC = "lanes"
 _BEAT_SECONDS = 4.0
 _SILENCE_SECONDS = 12.0  # others take us for dead after 30
+_UNSURE_SECONDS = 30.0  # longer than anything that we gave up may still run in the store
 
 PaceOf = Callable[[LaneKey], Pace]
 """How politely the thing behind a lane is used, before it has said anything itself."""
@@ -35,6 +36,7 @@ class WorkerLimits:
     lanes: int = 100
     urgent_lanes: int = 10
     all_lanes: int | None = None  # what all workers together may hold
+    account_lanes: int | None = None  # of those, for an account that has no limit of its own
     memory: int | None = None  # bytes above which nothing more is taken on
     lease: timedelta = timedelta(minutes=5)
     poll: timedelta = timedelta(seconds=1)
@@ -86,6 +88,8 @@ class Worker:
         self._held: dict[LaneKey, _Held] = {}
         self._bell = asyncio.Event()
         self._stopping = False
+        self._silent = False
+        self._unsure_since: float | None = None  # when something may last have come into our name without our knowledge
 
     def stop(self) -> None:
         """Claim nothing more; finish what has begun, give the rest back."""
@@ -140,6 +144,7 @@ class Worker:
             try:
                 patience = await self._claim(group)
             except StoreUnavailable as error:
+                self._unsure_since = self._clock.monotonic()  # it may have been written, and only its answer be lost
                 log.warning("no lanes could be claimed", reason=error.detail)
             if patience > 0 and not self._stopping:
                 await self._wait(patience)
@@ -153,20 +158,30 @@ class Worker:
         claimed = await self._lanes.claim(asked, self._clock.now())
         for lease in claimed.leases:
             self._hold(lease, began, group)
-        if asked.urgent or len(claimed.leases) == asked.lanes or claimed.next_ready_at is None:
+        if self._unsure_since is not None and began - self._unsure_since >= _UNSURE_SECONDS:
+            self._unsure_since = None
+        if len(claimed.leases) >= asked.lanes or claimed.next_ready_at is None:
             return self._limits.poll.total_seconds()
         until_next = (claimed.next_ready_at - self._clock.now()).total_seconds()
         return min(max(until_next, 0.001), self._limits.poll.total_seconds())
 
     def _wanted(self) -> Claim | None:
-        """As many lanes as there are hands free; with all hands full, still a few for those who wait for an answer."""
+        """As many lanes as there are hands free, and a few on top for whoever waits or has just come."""
         free = self._limits.lanes - len(self._held)
-        urgent = free <= 0
-        lanes = free + self._limits.urgent_lanes if urgent else free
-        if lanes <= 0 or self._is_full():
+        lanes, urgent = max(free, 0), self._limits.urgent_lanes + min(free, 0)
+        if lanes + urgent <= 0 or self._silent or self._is_full():
             return None
         until = self._clock.now() + self._limits.lease
-        return Claim(self.id, until, lanes, self._tools.items_per_take, urgent, self._limits.all_lanes)
+        items, holding = self._tools.items_per_take, self._holding()
+        all_lanes, account_lanes = self._limits.all_lanes, self._limits.account_lanes
+        return Claim(self.id, until, lanes, items, urgent, all_lanes, holding, account_lanes, self._tools.things)
+
+    def _holding(self) -> Holding | None:
+        """What is in hand, where the store may know it otherwise; a lane is in hand until its release is written."""
+        if self._unsure_since is None:
+            return None
+        grips = self._tools.settler.releasing.union(held.run.grip for held in self._held.values())
+        return Holding(grips, self._pace_of(LaneKey("host:")).gap)
 
     def _is_full(self) -> bool:
         return self._limits.memory is not None and self._memory() > self._limits.memory
@@ -237,26 +252,25 @@ class Worker:
 
     async def _stay_known(self) -> None:
         """Say that we are there. Whoever cannot is taken for dead, and must have stopped using its lanes by then."""
-        known_at, silent = self._clock.monotonic(), False
+        known_at = self._clock.monotonic()
         while True:
             await self._clock.sleep(_BEAT_SECONDS)
             began = self._clock.monotonic()
             if began - known_at >= _SILENCE_SECONDS:  # the store is away, or we were paused
-                silent = True
+                self._silent = True
                 for each in list(self._held.values()):
                     self._lose(each)
             try:
                 async with asyncio.timeout(_BEAT_SECONDS):
                     await self._workers.beat(self.id)
-                    if silent:
-                        # They would be in our name until their leases run out, and nobody uses them.
-                        await self._lanes.forsake([self.id], self._clock.now(), self._pace_of(LaneKey("host:")).gap)
             except (StoreUnavailable, TimeoutError) as error:
                 log.warning("nobody could be told that this worker lives", reason=str(error))
             else:
-                known_at, silent = began, False
+                known_at, self._silent = began, False
 
     def _lose(self, held: _Held) -> None:
+        """Use the lane no more. It may be in our name until its lease runs out; the next claim gives it back."""
+        self._unsure_since = self._clock.monotonic()
         self._tools.metrics.leases_lost.inc()
         log.warning("lease lost", lane=held.run.grip.lane)
         held.good_until = inf

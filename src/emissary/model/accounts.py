@@ -1,15 +1,12 @@
-"""Accounts and the keys that open them."""
+"""Accounts: who they are, what they may do, and what they have left."""
 
-import hashlib
-import zlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from emissary.model.ids import AccountId, KeyId
+from emissary.model.ids import AccountId
+from emissary.model.rates import Rate
 
-__all__ = ["Account", "ApiKey", "digest_of", "spell_key"]
-
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+__all__ = ["Account", "AccountLoad", "Allowance", "Balance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +19,49 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKey:
-    """A key as it is kept: its digest, never the key."""
+class Allowance:
+    """What an account may do: its part of the turns, hosts in hand at once, jobs that have not ended, requests.
 
-    id: KeyId
-    account: AccountId
-    digest: bytes
-    created_at: datetime
+    Where a limit is None, the one for all accounts is meant; where that is None as well, there is none.
+    """
+
+    weight: float = 1.0
+    most_active: int | None = None
+    most_queued: int | None = None
+    rate: Rate | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise ValueError(f"a weight is more than 0, and this is {self.weight}")
+        if min(self.most_active or 0, self.most_queued or 0) < 0:
+            raise ValueError("a limit is not below 0")
+
+    def or_else(self, standard: "Allowance") -> "Allowance":
+        """The same, with the limits for all accounts where it has none of its own."""
+        active = standard.most_active if self.most_active is None else self.most_active
+        queued = standard.most_queued if self.most_queued is None else self.most_queued
+        return Allowance(self.weight, active, queued, self.rate or standard.rate)
 
 
-def digest_of(secret: str) -> bytes:
-    """What is kept of a key. The secret has 256 bits of chance, so no slow hash is needed."""
-    return hashlib.sha256(secret.encode()).digest()
+@dataclass(frozen=True, slots=True)
+class AccountLoad:
+    """How many jobs of an account have not ended, and how many lanes are in hand for it."""
+
+    queued: int
+    active: int
 
 
-def spell_key(entropy: bytes) -> str:
-    """`em_live_<id>_<secret><crc>`: the prefix is found by secret scanners, the checksum catches a slip of the pen."""
-    if len(entropy) != 38:
-        raise ValueError("a key takes 38 bytes of chance: 6 of the id, 32 of the secret")
-    body = f"em_live_{_base62(entropy[:6], 9)}_{_base62(entropy[6:], 43)}"
-    return body + _base62(zlib.crc32(body.encode()).to_bytes(4, "big"), 6)
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The credits of an account that has not as many as it likes.
 
+    What was used has left it; every job that has not ended reserves one, since it may use it.
+    """
 
-def _base62(raw: bytes, width: int) -> str:
-    value, digits = int.from_bytes(raw, "big"), []
-    for _ in range(width):
-        value, digit = divmod(value, 62)
-        digits.append(_BASE62[digit])
-    return "".join(reversed(digits))
+    left: int
+    reserved: int
+
+    @property
+    def available(self) -> int:
+        """What further work may use."""
+        return max(self.left - self.reserved, 0)

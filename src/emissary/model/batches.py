@@ -1,13 +1,28 @@
 """Batches: many jobs under one name, with one state and exact counts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from emissary.model.ids import AccountId, BatchId, JobId
 from emissary.model.jobs import JobState, Kind, Priority, StoredResult
 
-__all__ = ["Batch", "BatchState", "Counts", "Finished", "LedgerLine", "NewBatch"]
+__all__ = [
+    "INTAKE_LOST",
+    "LOST_AFTER",
+    "MISS_KEPT",
+    "Batch",
+    "BatchState",
+    "Counts",
+    "Finished",
+    "LedgerLine",
+    "NewBatch",
+]
+
+INTAKE_LOST = "intake_lost"
+LOST_AFTER = timedelta(minutes=1)  # so long nothing was heard of lines that should still come
+MISS_KEPT = timedelta(hours=24)
 
 
 class BatchState(StrEnum):
@@ -64,6 +79,8 @@ class Batch:
     created_at: datetime
     finished_at: datetime | None = None
     counts: Counts = field(default_factory=Counts)
+    outcomes: Mapping[str, int] = field(default_factory=dict)  # how many came to which outcome, by its code
+    reason: str | None = None  # why it was cancelled, where nobody asked for that
 
 
 @dataclass(frozen=True, slots=True)

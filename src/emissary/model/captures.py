@@ -15,7 +15,7 @@ class Capture(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Exchange(msgspec.Struct, frozen=True):  # one for every page: a dataclass takes ten times as long to make
+class Exchange(msgspec.Struct, frozen=True, gc=False):  # made for every page: a dataclass takes ten times as long
     """One request and its answer, as they went over the wire."""
 
     url: str

@@ -5,6 +5,11 @@ EmissaryError
 │   └── BadField          … and this part of the field schema is where it is wrong
 ├── NotAuthorized         no key, or one that opens nothing
 ├── NotFound              there is no such thing, or it is somebody else's
+├── NotAllowed            the key opens the account, but not for this
+├── TooManyKeys           two keys of that name are live already
+├── QueueFull             the account has as many jobs in line as it may
+├── RateLimited           the account has asked as often as it may
+├── InsufficientCredits   the account has not enough left for this
 ├── SettingsError         a setting that cannot work, found at start
 ├── LeaseLost             another worker holds the lane now: stop, write nothing
 ├── TermOver              another process leads now: stop, write nothing
@@ -16,6 +21,8 @@ EmissaryError
 An expected answer is not an error: a page that was refused is a `Refusal`, a host that is down is an `Unreachable`.
 """
 
+import math
+from datetime import timedelta
 from typing import NamedTuple
 
 __all__ = [
@@ -24,16 +31,23 @@ __all__ = [
     "BadRequest",
     "EmissaryError",
     "ExtractionUnavailable",
+    "InsufficientCredits",
     "LeaseLost",
+    "NotAllowed",
     "NotAuthorized",
     "NotFound",
     "PortInUse",
     "Problem",
+    "QueueFull",
+    "RateLimited",
     "SealBroken",
     "SettingsError",
     "StoreUnavailable",
     "TermOver",
+    "TooManyKeys",
 ]
+
+_LONGEST_WAIT = 3600  # seconds
 
 
 class Problem(NamedTuple):
@@ -55,13 +69,20 @@ PROBLEMS: dict[str, Problem] = {
     "invalid_cursor": Problem(400, "The cursor leads nowhere"),
     "missing_key": Problem(401, "An API key is needed"),
     "invalid_key": Problem(401, "The API key opens nothing"),
+    "insufficient_credits": Problem(402, "The account has not enough credits"),
+    "missing_scope": Problem(403, "The key may not be used for this"),
     "not_found": Problem(404, "There is no such thing"),
     "method_not_allowed": Problem(405, "This route does not take that method"),
     "job_finished": Problem(409, "The job has already ended"),
+    "batch_cancelled": Problem(409, "The batch was cancelled while it was filled"),
     "batch_finished": Problem(409, "The batch has already ended"),
+    "key_ended": Problem(409, "The key opens nothing any more"),
+    "too_many_keys": Problem(409, "There are enough keys of that name"),
     "batch_too_large": Problem(413, "The batch has too many pages"),
     "body_too_large": Problem(413, "The body is too large"),
     "unsupported_media_type": Problem(415, "The body is of a type this route does not take"),
+    "queue_full": Problem(429, "Too many jobs stand in line"),
+    "rate_limited": Problem(429, "Too many requests"),
     "internal": Problem(500, "Something went wrong on our side"),
     "store_unavailable": Problem(503, "The store cannot take this now"),
 }
@@ -100,10 +121,63 @@ class NotAuthorized(EmissaryError):
     code = "invalid_key"
 
 
+class NotAllowed(EmissaryError):
+    """The key opens the account, but not for this."""
+
+    code = "missing_scope"
+
+
+class TooManyKeys(EmissaryError):
+    """As many keys of that name as there may be are live already; nothing was written."""
+
+    code = "too_many_keys"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"two keys named {name!r} are live already: revoke one of them, or choose another name")
+
+
 class NotFound(EmissaryError):
     """There is no such thing, or it is somebody else's: the two answer alike."""
 
     code = "not_found"
+
+
+class QueueFull(EmissaryError):
+    """The account has as many jobs in line as it may, or would have more; nothing of the call was accepted."""
+
+    code = "queue_full"
+
+    def __init__(self, *, most: int, queued: int, more: int, active: int) -> None:
+        what = f"{queued:,} of your jobs have not ended, {more:,} more were asked for, and {most:,} may stand in line"
+        super().__init__(f"{what}: try again when some have ended, send fewer at once, or cancel what is not needed")
+        self._over = queued + more - most
+        self._active = active
+
+    def wait(self, gap: timedelta) -> int:
+        """After how many seconds it may fit in: as if each host in hand gave one page per gap. An hour at most."""
+        return min(max(math.ceil(self._over * gap.total_seconds() / max(self._active, 1)), 1), _LONGEST_WAIT)
+
+
+class RateLimited(EmissaryError):
+    """The account has asked as often as it may; `wait` is in how many seconds it may again."""
+
+    code = "rate_limited"
+
+    def __init__(self, *, per_minute: int, wait: int) -> None:
+        super().__init__(f"your account may ask {per_minute:,} times a minute: ask again in {wait} s")
+        self.wait = wait
+
+
+class InsufficientCredits(EmissaryError):
+    """The account has not enough left for what it asked for; nothing of the call was accepted."""
+
+    code = "insufficient_credits"
+
+    def __init__(self, *, needed: int, available: int) -> None:
+        what = f"this may use {needed:,} credits, and your account has {max(available, 0):,} that nothing else may use"
+        super().__init__(f"{what}: {needed - max(available, 0):,} are missing. Ask for less, or have some added")
+        self.needed = needed
+        self.available = max(available, 0)
 
 
 class SettingsError(EmissaryError):

@@ -1,6 +1,6 @@
 """What is wanted of a page, and what was taken from it, or why nothing was."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -20,8 +20,7 @@ class Wanted(msgspec.Struct, frozen=True):
     only_main_content: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(msgspec.Struct, frozen=True):
     """A page as data; None where nothing was asked."""
 
     url: str
@@ -36,7 +35,7 @@ class Extracted:
     metadata: dict[str, Any] | None = None
     structured: Structured | None = None
     fields: dict[str, Any] | None = None
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = []
 
     def to_document(self, document_id: DocumentId, source_url: str) -> Document:
         """The same as the API shows it, under its own name and beside the URL that was asked for."""

@@ -1,15 +1,20 @@
 """Fair turns: start-time fair queueing. Every flow of work has a virtual time, and its items are ranked by it. Pure.
 
 A flow is a batch, or an account's single jobs of one priority. An item's tag is the virtual time at which its turn
-begins: the flow's own time, or the clock's where the flow was idle, so that nobody saves up turns. The clock is the
-greatest tag that was handed out. Of two flows of equal weight that always have work, each gets every second turn.
+begins: the flow's own time, or the clock's where the flow was idle, so that nobody saves up turns. The clock goes on by
+one turn for each that a flow was given (`Service`). Of two flows of equal weight that always have work, each gets every
+second turn.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from emissary.model.jobs import Priority
+from emissary.model.lanes import Item
 
-__all__ = ["ONE", "PARKED", "WINDOW", "Turns", "rank_of", "tag_of", "turns_for", "window_from"]
+__all__ = ["ONE", "PARKED", "WINDOW", "Service", "Turns", "is_parked", "rank_of", "tag_of", "turns_for", "window_from"]
 
 ONE = 1_000
 """The virtual time that an item of weight 1 takes."""
@@ -62,3 +67,33 @@ def tag_of(rank: int) -> int:
 def window_from(rank: int) -> int:
     """The greatest rank that is taken along with this one."""
     return rank + (WINDOW << _BAND_BITS)
+
+
+def is_parked(rank: int) -> bool:
+    """Ranks may be below zero: what is parked is about PARKED, on either side."""
+    return rank > PARKED // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What was handed out at once, as far as the clock is concerned.
+
+    Lanes bring items along that stand far behind their first, and leave others behind that stand before these. If the
+    clock went to the greatest tag, whoever comes next would have to wait for all that was left behind. So it goes on by
+    as many turns as one flow was given; but never beyond the last tag, nor less far than the first.
+    """
+
+    first: int
+    last: int
+    turns: int
+
+    @classmethod
+    def of(cls, leases: Iterable[Sequence[Item]]) -> Self | None:
+        """Of the items of each lane, in order. Parked ones have the tags of long ago: they do not move the clock."""
+        given = [items for items in leases if items]
+        ends = [item.rank for items in given for item in (items[0], items[-1])]
+        tags = [tag_of(rank) for rank in ends if not is_parked(rank)]
+        if not tags:
+            return None
+        turns = Counter([item.batch or item.account for items in given for item in items])
+        return cls(min(tags), max(tags), max(turns.values()) * ONE)

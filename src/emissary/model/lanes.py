@@ -15,6 +15,7 @@ __all__ = [
     "Claim",
     "Claimed",
     "Grip",
+    "Holding",
     "Item",
     "LaneAdvice",
     "LaneKey",
@@ -27,6 +28,7 @@ __all__ = [
     "Settlement",
     "Strain",
     "Taken",
+    "Thing",
     "Trial",
     "WhyWaiting",
     "Wish",
@@ -35,6 +37,13 @@ __all__ = [
 ]
 
 LaneKey = NewType("LaneKey", str)
+
+
+class Thing(StrEnum):
+    """What can be behind a lane: the beginning of the lane's key."""
+
+    HOST = "host"
+    HOOK = "hook"
 
 
 class LaneState(StrEnum):
@@ -64,8 +73,7 @@ class Pace:
     concurrency: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One piece of work in a lane, in the hands of whoever holds the lane."""
 
     job: JobId
@@ -100,19 +108,33 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """What a worker knows to be in its hands, and how long whatever else is in its name must rest before it is used."""
+
+    grips: frozenset[Grip]
+    gap: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """What a worker asks for: so many lanes until then, with so many items of each.
 
-    An urgent claim gets only lanes in which somebody waits for an answer: a worker whose hands are full keeps a few
-    places for those. `most_held` bounds what all workers together may hold.
+    The `urgent` places come on top, for lanes in which somebody waits for an answer; of what they leave, some may go to
+    whoever has just come. `most_held` bounds what all workers together may hold, `most_of_account` what they may hold
+    for an account that has no limit of its own. A worker that may not have heard the answer to an earlier claim says
+    what it is `holding`: the other lanes in its name go back into line first. One that serves some `things` only gets
+    no other lanes.
     """
 
     worker: WorkerId
     until: datetime
     lanes: int
     items: int
-    urgent: bool = False
+    urgent: int = 0
     most_held: int | None = None
+    holding: Holding | None = None
+    most_of_account: int | None = None
+    things: frozenset[Thing] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +144,7 @@ class Wish:
     grip: Grip
     items: int
     in_hand: frozenset[JobId] = frozenset()
+    things: frozenset[Thing] | None = None  # what its holder serves: nothing else competes
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +163,7 @@ class Strain(Enum):
     HEAVY = "heavy"
 
 
-@dataclass(frozen=True, slots=True)
-class LaneAdvice:
+class LaneAdvice(msgspec.Struct, frozen=True, gc=False):
     """What a visit learned about its lane: the gap the site asks for, when it wants to be seen again, its strain."""
 
     gap: timedelta | None = None
@@ -154,7 +176,7 @@ class LaneAdvice:
 NO_ADVICE = LaneAdvice()
 
 
-class Settlement(msgspec.Struct, frozen=True):  # one for every item: a dataclass takes ten times as long to make
+class Settlement(msgspec.Struct, frozen=True, gc=False):  # made for every item: a dataclass takes ten times as long
     """What became of one item. Exactly one of: a final state with its result, a retry, or a move to another lane."""
 
     grip: Grip
@@ -170,6 +192,7 @@ class Settlement(msgspec.Struct, frozen=True):  # one for every item: a dataclas
     follow_ups: tuple[NewJob, ...] = ()
     credits: int = 0
     cached: bool = False  # it ended well without asking anybody
+    miss: bytes | None = None  # the mark of a page that was asked for in vain: the account may leave it out for a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +244,9 @@ class WhyWaiting:
 
 def host_lane(authority: str) -> LaneKey:
     """The lane of a web host."""
-    return LaneKey(f"host:{authority}")
+    return LaneKey(f"{Thing.HOST}:{authority}")
 
 
 def hook_lane(authority: str) -> LaneKey:
     """The lane of a webhook's receiver."""
-    return LaneKey(f"hook:{authority}")
+    return LaneKey(f"{Thing.HOOK}:{authority}")

@@ -31,6 +31,7 @@ __all__ = [
     "Refusal",
     "Reply",
     "RobotsNote",
+    "Ruled",
     "Structured",
     "Timings",
     "Unchanged",
@@ -99,8 +100,7 @@ class Code(StrEnum):
     POISON = "poison"
 
 
-@dataclass(frozen=True, slots=True)
-class WebUrl:
+class WebUrl(msgspec.Struct, frozen=True, gc=False):
     """An http or https URL as the one parser read it; `href` has no fragment."""
 
     href: str
@@ -129,7 +129,7 @@ class Hop(msgspec.Struct, frozen=True, rename="camel"):
     location: str
 
 
-class Timings(msgspec.Struct, frozen=True, rename="camel"):
+class Timings(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Milliseconds, as the fetching side saw them."""
 
     first_byte_ms: float
@@ -188,7 +188,7 @@ class Reply(msgspec.Struct, frozen=True, dict=True):  # one for every page: a da
         return b"%bContent-Length: %d\r\n\r\n" % (head[:-2], len(self.wire))
 
 
-class RobotsNote(msgspec.Struct, frozen=True, rename="camel"):
+class RobotsNote(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The robots.txt that was in force, and its line that decided; no line means that nothing spoke against it."""
 
     sha256: str | None
@@ -196,8 +196,7 @@ class RobotsNote(msgspec.Struct, frozen=True, rename="camel"):
     fetched_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True, gc=False):
     """Content came back and may be used; `code` says whether it is the page or an apology for its absence."""
 
     url: WebUrl
@@ -207,7 +206,7 @@ class Page:
     charset: str
     code: Code = Code.OK
     evidence: tuple[str, ...] = ()
-    usage: Mapping[str, bool] = field(default_factory=dict)  # what robots.txt says about the use of it
+    usage: Mapping[str, bool] = {}  # what robots.txt says about the use of it
 
     @property
     def body(self) -> bytes:
@@ -251,6 +250,15 @@ class Unchanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruled:
+    """The house rules of the URL's host are known, and nothing else was wanted of it."""
+
+    url: WebUrl
+    robots: RobotsNote
+    sitemaps: tuple[str, ...] = ()  # as robots.txt spells them
+
+
+@dataclass(frozen=True, slots=True)
 class Elsewhere:
     """The page, or the robots.txt that speaks of it, is to be asked for at another host, which has its own lane."""
 
@@ -265,7 +273,7 @@ class Elsewhere:
         return self.rules or self.url
 
 
-class Outcome(msgspec.Struct, frozen=True, rename="camel"):
+class Outcome(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What became of one request, as the caller sees it."""
 
     kind: OutcomeKind
@@ -335,7 +343,7 @@ class UsagePreferences(msgspec.Struct, frozen=True, rename="camel", omit_default
     tdm_policy: str | None = None
 
 
-class Receipt(msgspec.Struct, frozen=True, rename="camel"):
+class Receipt(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Who asked, under which rule, what came and when: the account an emissary brings back."""
 
     id: ReceiptId

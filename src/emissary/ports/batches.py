@@ -22,12 +22,16 @@ class Batches(Protocol):
         """Nothing more will come into the batch: it is completed once all in it has ended."""
         ...
 
-    async def find(self, batch: BatchId) -> Batch | None:
-        """The batch with its exact counts at this moment; it costs the same for ten jobs and for a million."""
+    async def hear(self, batch: BatchId, now: datetime) -> bool:
+        """More may still come into the batch; False if it has ended, and nothing more is taken in.
+
+        A batch that is not sealed and of which nothing was heard for `LOST_AFTER` is cancelled by `tidy`: whoever
+        filled it is gone.
+        """
         ...
 
-    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
-        """The account's batches, the latest first, those before this one in time."""
+    async def find(self, batch: BatchId) -> Batch | None:
+        """The batch with its exact counts at this moment; it costs the same for ten jobs and for a million."""
         ...
 
     async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
@@ -47,12 +51,20 @@ class Batches(Protocol):
         ...
 
     async def tidy(self, now: datetime, *, most: int) -> int:
-        """Do up to `most` rows of what `mark` left behind, and note which batches are completed; 0 when all is done."""
+        """Do up to `most` rows of what `mark` left behind; 0 when all is done.
+
+        Batches that are completed are noted, those whose intake was lost are cancelled, and misses that have been
+        remembered for long enough are forgotten.
+        """
         ...
 
 
 class Ledger(Protocol):
-    """What became of each job of a batch."""
+    """What batches there are, what became of each of their jobs, and what was missed."""
+
+    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
+        """The account's batches, the latest first, those before this one in time."""
+        ...
 
     async def order_of(self, batch: BatchId) -> bytes | None:
         """What all jobs of the batch have in common; None if there is no such batch."""
@@ -62,6 +74,14 @@ class Ledger(Protocol):
         self, batch: BatchId, *, after: int, most: int, states: Collection[JobState] | None = None
     ) -> list[LedgerLine]:
         """Jobs in the order of their positions, those after this position."""
+        ...
+
+    async def at(self, batch: BatchId, positions: Collection[int]) -> list[LedgerLine]:
+        """The jobs at these positions, as far as there are any; it costs the same wherever in the batch they are."""
+        ...
+
+    async def misses(self, account: AccountId, marks: Collection[bytes], now: datetime) -> dict[bytes, str]:
+        """Which of these marks the account asked for in vain during `MISS_KEPT`, each with the code it came to."""
         ...
 
     async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:

@@ -19,19 +19,27 @@ class Lanes(Protocol):
 
     Lanes are handed out in the order of `model.fairness`. The first item of a lane brings further ones along, as long
     as no other flow of work stands before them in line: an item beyond the first is of the flow at the very front of
-    all ready lanes, or within a window of that front. An account has at most as many lanes in hand as its limit.
-    Nothing of a paused or cancelled batch is handed out.
+    all ready lanes that its worker serves, or within a window of that front. An account has at most as many lanes in
+    hand as its limit. Nothing of a paused or cancelled batch is handed out.
     """
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
+    async def submit(
+        self, jobs: Sequence[NewJob], now: datetime, *, most_queued: int | None = None
+    ) -> frozenset[JobId]:
         """Accept jobs and put each into its lane, all of them or none; returns those accepted.
 
-        Not among them: jobs whose mark their batch has seen already, and those of a batch that has ended.
+        Not among them: jobs whose mark their batch has seen already, and those of a batch that has ended. Raises
+        QueueFull where an account would have more jobs that have not ended than it may: what it was granted, or
+        `most_queued` where that says nothing. Whatever else puts jobs into line is not held up by this.
         """
         ...
 
     async def claim(self, claim: Claim, now: datetime) -> Claimed:
-        """Lease ready lanes, first in rank first, with the first items of each."""
+        """Lease ready lanes, first in rank first, with the first items of each.
+
+        Where the claim says what its worker is holding, every other lane in its name is given back first. It rests for
+        that gap, or for its own if that is longer, and nobody is blamed.
+        """
         ...
 
     async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:

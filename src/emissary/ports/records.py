@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Protocol
 
-from emissary.model.accounts import Account, ApiKey
+from emissary.model.accounts import Account
 from emissary.model.ids import AccountId, JobId, WorkerId
 from emissary.model.jobs import Job
 from emissary.model.lanes import WhyWaiting
 from emissary.model.robots import RobotsFile
+from emissary.model.waiting import PLAIN_TERMS, Terms
 
 __all__ = ["Accounts", "HouseRules", "JobRecords", "WorkerRecords"]
 
@@ -19,8 +20,8 @@ class JobRecords(Protocol):
         """The job with its state at this moment and its result, or None."""
         ...
 
-    async def why_waiting(self, job: JobId, now: datetime) -> WhyWaiting | None:
-        """Why the job has not started; None if it has, or has ended."""
+    async def why_waiting(self, job: JobId, now: datetime, terms: Terms = PLAIN_TERMS) -> WhyWaiting | None:
+        """Why the job has not started, by `model.waiting`; None if it has, or has ended."""
         ...
 
     async def depth(self) -> int:
@@ -29,22 +30,22 @@ class JobRecords(Protocol):
 
 
 class Accounts(Protocol):
-    """Accounts and their keys."""
+    """Accounts and their names."""
 
     async def open_account(self, account: Account) -> None:
         """Keep the account; nothing happens if it is there."""
         ...
 
-    async def add_key(self, key: ApiKey) -> None:
-        """Keep the key; nothing happens if one with this digest is there."""
+    async def account(self, account: AccountId) -> Account | None:
+        """The account, or None."""
         ...
 
-    async def account_by_key(self, digest: bytes) -> AccountId | None:
-        """Whose key this is, or None."""
+    async def accounts(self, *, after: str = "", most: int = 1_000) -> list[Account]:
+        """All accounts by their ids, those behind this one."""
         ...
 
-    async def has_keys(self) -> bool:
-        """Whether any key opens anything."""
+    async def rename(self, account: AccountId, name: str) -> bool:
+        """Call the account so from now on; False if there is none."""
         ...
 
 

@@ -33,7 +33,7 @@ class Proxy:
     labels: frozenset[str] = frozenset()
 
 
-class Ask(msgspec.Struct, frozen=True):  # made for every request: a dataclass would take ten times as long
+class Ask(msgspec.Struct, frozen=True, gc=False):  # made for every request: a dataclass would take ten times as long
     """One request. There is no method but GET for reading; `body` is for telling: a webhook's POST.
 
     A body beyond `max_bytes` is an `Unreachable` with the code too_large; with `truncate`, it is cut there instead.

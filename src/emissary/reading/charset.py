@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from functools import lru_cache
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5  # type: ignore[import-untyped]
 
@@ -60,6 +61,7 @@ def _python_name(name: str) -> str:
     return f"windows-{wider[2:]}" if wider.startswith("cp125") else wider
 
 
+@lru_cache(maxsize=256)  # all pages of a site say the same
 def _parameter(text: str) -> str | None:
     found = _PARAMETER.search(text)
     return _known(found[1]) if found else None

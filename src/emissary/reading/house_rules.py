@@ -1,7 +1,10 @@
 """The house rules of every origin we visit: asked for once a day, shared by all workers."""
 
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from datetime import timedelta
+
+import msgspec
 
 from emissary.model.pages import Code, Refusal, RobotsNote, Unreachable, WebUrl
 from emissary.ports.clock import Clock
@@ -15,14 +18,15 @@ from emissary.reading.rules_memory import KnownRules, RulesMemory
 
 __all__ = ["Admission", "Detour", "HouseRulesBook"]
 
+_NOWHERE = ""  # in no lane: what is not known cannot be asked for
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+
+class Admission(msgspec.Struct, frozen=True):
     """We may read this path; under which rule, how far apart the site wants our visits, and what use it wishes for."""
 
     note: RobotsNote
     gap: timedelta | None
-    usage: dict[str, bool] = field(default_factory=dict)
+    usage: dict[str, bool] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +54,39 @@ class HouseRulesBook:
 
         `here` is the host in whose lane we are, if that is not the URL's own: we are never let in from there.
         """
+        here = here or url.authority
+        known = await self.rules_of(url, turn, here)
+        return self._judge(url, known, here) if isinstance(known, KnownRules) else known
+
+    async def rules_of(self, url: WebUrl, turn: Turn, here: str) -> KnownRules | Detour | Refusal | Unreachable:
+        """The rules of the URL's origin themselves, whatever they say of the URL; asked for as `may_read` does."""
         away = None if self._owners is None else self._owners.refusal(url)
         if away is not None:
             return away
-        here = here or url.authority
         known = self._memory.recall(url.origin, self._clock.now())
-        if known is None:
-            found = await self._files.find(url, here, turn)
-            match found:
-                case Unreachable():
-                    return found
-                case KeptElsewhere(where):
-                    return Detour(where)
-                case Avoided(where):
-                    return self._avoiding(url, where)
-                case Found():
-                    known = self._remember(url.origin, found)
-        return self._judge(url, known, here)
+        if known is not None:
+            return known
+        found = await self._files.find(url, here, turn)
+        match found:
+            case Unreachable():
+                return found
+            case KeptElsewhere(where):
+                return Detour(where)
+            case Avoided(where):
+                return self._avoiding(url, where)
+            case Found():
+                return self._remember(url.origin, found)
+
+    async def kept_rules_of(self, url: WebUrl) -> KnownRules | Refusal | None:
+        """The rules of the URL's origin as far as they are known by now; nobody is asked for them."""
+        known = await self.rules_of(url, _no_turn, _NOWHERE)
+        return None if isinstance(known, Detour | Unreachable) else known
+
+    def verdict(self, url: WebUrl, known: KnownRules) -> Admission | Refusal:
+        """What the rules say of the URL, wherever we stand."""
+        verdict = self._judge(url, known, url.authority)
+        assert not isinstance(verdict, Detour), "whoever stands in the page's own lane is sent nowhere"
+        return verdict
 
     def _judge(self, url: WebUrl, known: KnownRules, here: str) -> Admission | Detour | Refusal:
         file, rules = known.file, known.rules
@@ -92,3 +112,7 @@ class HouseRulesBook:
         known = KnownRules(replace(found.file, body=b""), found.keeper, rules, found.until)
         self._memory.keep(origin, known)
         return known
+
+
+def _no_turn(_gap: timedelta | None = None, /) -> AbstractAsyncContextManager[None]:
+    raise AssertionError("whoever stands in no lane asks nobody")

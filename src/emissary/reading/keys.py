@@ -6,7 +6,7 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from nacl.bindings import crypto_sign, crypto_sign_BYTES, crypto_sign_seed_keypair, crypto_sign_SEEDBYTES
 
 __all__ = ["KEPT_FOR", "PUBLISHED_AHEAD", "KeyRing", "SigningKey", "drop_retired", "rotate"]
 
@@ -29,18 +29,20 @@ class SigningKey:
     expires: datetime | None = None
     x: str = field(init=False, compare=False)
     key_id: str = field(init=False, compare=False)
-    _private: Ed25519PrivateKey = field(init=False, repr=False, compare=False)
+    _private: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Derived here and kept: reading the secret anew would cost more than a signature does.
-        private = Ed25519PrivateKey.from_private_bytes(self.secret)
-        x = _base64url(private.public_key().public_bytes_raw())
+        if len(self.secret) != crypto_sign_SEEDBYTES:
+            raise ValueError(f"an Ed25519 key is made from {crypto_sign_SEEDBYTES} bytes, not {len(self.secret)}")
+        public, private = crypto_sign_seed_keypair(self.secret)
+        x = _base64url(public)
         object.__setattr__(self, "_private", private)
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "key_id", _thumbprint(x))
 
     def sign(self, message: bytes) -> bytes:
-        return self._private.sign(message)
+        return crypto_sign(message, self._private)[:crypto_sign_BYTES]
 
     def public_jwk(self) -> dict[str, str | int]:
         """The public half, as the key directory shows it."""

@@ -21,18 +21,25 @@ _TEXTUAL = ("text/", "application/xhtml+xml", "application/xml", "application/js
 
 
 def read(
-    url: WebUrl, reply: Reply, robots: RobotsNote, now: datetime, *, hops: tuple[Hop, ...] = ()
+    url: WebUrl,
+    reply: Reply,
+    robots: RobotsNote,
+    now: datetime,
+    *,
+    hops: tuple[Hop, ...] = (),
+    any_content: bool = False,
 ) -> Page | Refusal | Unreachable:
     """A refusal is an answer: the site said no, by its status or by what it put in place of the page, and we say so.
 
     `hops` are the redirects that led here: they tell a sign-in page that was asked for from one that was not.
+    With `any_content` what is not text is a page as well.
     """
     later = retry_at(reply.headers.get("retry-after"), now)
     wall = recognise(Reaction(url, reply, hops))
     if wall is not None and wall.code is not Code.SOFT_404:
         come_back = later or (None if wall.wait is None else now + min(timedelta(seconds=wall.wait), _LONGEST_WAIT))
         return Refusal(url, wall.code, wall.detail, reply.status, come_back, robots, wall.evidence)
-    return _by_status(url, reply, robots, later) or _page(url, reply, robots, wall)
+    return _by_status(url, reply, robots, later) or _page(url, reply, robots, wall, any_content=any_content)
 
 
 def _by_status(url: WebUrl, reply: Reply, robots: RobotsNote, later: datetime | None) -> Refusal | Unreachable | None:
@@ -50,10 +57,12 @@ def _by_status(url: WebUrl, reply: Reply, robots: RobotsNote, later: datetime | 
     return None
 
 
-def _page(url: WebUrl, reply: Reply, robots: RobotsNote, apology: Wall | None) -> Page | Unreachable:
+def _page(
+    url: WebUrl, reply: Reply, robots: RobotsNote, apology: Wall | None, *, any_content: bool
+) -> Page | Unreachable:
     declared = reply.headers.get("content-type", "")
     kind = declared.partition(";")[0].strip().lower() or _guess(reply.body)
-    if not (kind.startswith(_TEXTUAL) or kind.endswith(("+xml", "+json"))):
+    if not (any_content or kind.startswith(_TEXTUAL) or kind.endswith(("+xml", "+json"))):
         detail = f"the page is {kind}, which is not text"
         return Unreachable(url, Code.BAD_CONTENT, detail, passing=False, http_status=reply.status)
     charset = charset_of(reply.body, declared)

@@ -6,7 +6,6 @@ The form is that of draft-ietf-webbotauth-httpsig-protocol-01 on RFC 9421; docs/
 import hashlib
 from binascii import b2a_base64
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Literal, NamedTuple, assert_never
@@ -131,7 +130,7 @@ def _parameters(key: SigningKey, created: int, expires: int, tag: str) -> str:
 def _authority(url: WebUrl) -> str:
     """As the Host header has it, which our client writes without the dots that may end a name."""
     if url.host.endswith("."):
-        url = replace(url, host=url.host.rstrip("."))
+        url = msgspec.structs.replace(url, host=url.host.rstrip("."))
     return url.authority.lower()
 
 

@@ -9,7 +9,7 @@ __all__ = ["join", "parse"]
 
 _LONGEST = 8_192
 _LONGEST_HOST = 253
-_PORTS = {"http:": 80, "https:": 443}
+_PORTS = {"http": 80, "https": 443}
 
 
 def parse(text: str) -> WebUrl:
@@ -35,23 +35,29 @@ def join(base: WebUrl, reference: str) -> WebUrl:
 
 
 def _read(url: ada_url.URL, text: str) -> WebUrl:
-    scheme, host = url.protocol, url.hostname
+    """Its parts, cut out of the whole: the parser has written it so that they stand in one way only."""
+    href = url.href.partition("#")[0]
+    scheme, _, rest = href.partition(":")
     if scheme not in _PORTS:
-        raise _bad(text, f"has the scheme {scheme[:-1]!r}: only http and https are read")
-    if "@" in text and (url.username or url.password):
+        raise _bad(text, f"has the scheme {scheme!r}: only http and https are read")
+    authority, _, path = rest[2:].partition("/")
+    if "@" in authority:
         raise _bad(text, "carries a user name or password: Emissary signs in nowhere")
+    host, port = _host_and_port(authority)
     if not host:
         raise _bad(text, "names no host")
     if len(host) > _LONGEST_HOST:
         raise _bad(text, f"names a host of more than {_LONGEST_HOST} characters")
-    port = url.port
-    return WebUrl(
-        href=url.href.partition("#")[0],
-        scheme=scheme[:-1],
-        host=host,
-        port=int(port) if port else _PORTS[scheme],
-        path=url.pathname + url.search,
-    )
+    if path.find("?") == len(path) - 1:  # a query without anything in it is none
+        path = path[:-1]
+    return WebUrl(href, scheme, host, port or _PORTS[scheme], f"/{path}")
+
+
+def _host_and_port(authority: str) -> tuple[str, int | None]:
+    if ":" not in authority or authority.endswith("]"):
+        return authority, None
+    host, _, port = authority.rpartition(":")
+    return host, int(port)
 
 
 def _bad(text: str, what: str) -> BadRequest:

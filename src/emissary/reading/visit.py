@@ -1,6 +1,5 @@
 """Station 4 of 7: visits a URL. May I, when, who am I, get it, and what came back."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -13,6 +12,8 @@ from emissary.model.pages import (
     Page,
     Refusal,
     Reply,
+    RobotsNote,
+    Ruled,
     Unchanged,
     Unreachable,
     WebUrl,
@@ -23,6 +24,7 @@ from emissary.reading.cookies import Cookies
 from emissary.reading.house_rules import Admission, Detour, HouseRulesBook
 from emissary.reading.refusal import read
 from emissary.reading.robots_files import MAX_ROBOTS_HOPS, Turn
+from emissary.reading.rules_memory import KnownRules
 from emissary.reading.urls import join
 
 __all__ = ["MAX_DETOURS", "MAX_HOPS", "Errand", "Visit", "Visitor"]
@@ -31,13 +33,14 @@ MAX_HOPS = 5
 # There over as many hosts as a robots.txt may take, and back; and once more, if by then what was learned is too old.
 # Every move adds a hop or a detour, and only a hop begins the count of detours anew: the moves of a job are bounded.
 MAX_DETOURS = 2 * (MAX_ROBOTS_HOPS + 1)
+_UNDER_RULES = (Page, Refusal, Unchanged, Ruled)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-Outcome = Page | Refusal | Unreachable | Elsewhere | Unchanged
+Outcome = Page | Refusal | Unreachable | Elsewhere | Unchanged | Ruled
 
 
 # These two are made for every page, and a frozen dataclass of their size takes a microsecond and more.
-class Errand(msgspec.Struct, frozen=True):
+class Errand(msgspec.Struct, frozen=True, gc=False):
     """What to visit, and the redirects that led here from other hosts."""
 
     url: WebUrl
@@ -50,9 +53,10 @@ class Errand(msgspec.Struct, frozen=True):
     kept_egress: str | None = None  # the one that the session has used so far
     rules: WebUrl | None = None  # the robots.txt for which we stand in another lane than the page's own
     detours: int = 0
+    any_content: bool = False  # whatever comes is of use, be it text or not
 
 
-class Visit(msgspec.Struct, frozen=True):
+class Visit(msgspec.Struct, frozen=True, gc=False):
     """How a visit went: what came back, the way it took, the gap the site asks for, the cookies it set."""
 
     outcome: Outcome
@@ -60,6 +64,11 @@ class Visit(msgspec.Struct, frozen=True):
     gap: timedelta | None = None
     reply: Reply | None = None
     set_cookies: tuple[tuple[WebUrl, tuple[str, ...]], ...] = ()
+
+    @property
+    def robots(self) -> RobotsNote | None:
+        """The house rule under which this came; None where we did not get so far as to ask for one."""
+        return self.outcome.robots if isinstance(self.outcome, _UNDER_RULES) else None
 
 
 class Visitor:
@@ -98,6 +107,19 @@ class Visitor:
                 return Visit(Elsewhere(target, hops), hops, gap, reply, tuple(answers))
             url = target
 
+    async def learn(self, errand: Errand, turn: Turn) -> Visit:
+        """Only the house rules of the URL's host; nothing is asked for where they are known."""
+        url = errand.url
+        known = await self._rules.rules_of(url, turn, (errand.rules or url).authority)
+        match known:
+            case KnownRules(file, _, rules):
+                note = RobotsNote(rules.sha256, None, file.fetched_at)
+                return Visit(Ruled(url, note, rules.sitemaps), errand.hops, rules.gap or timedelta())
+            case Detour():
+                return Visit(self._moved(known, errand, url, errand.hops), errand.hops)
+            case _:
+                return Visit(known, errand.hops)
+
     async def _ask(
         self, errand: Errand, url: WebUrl, cookies: Cookies | None, turn: Turn, *, gap: timedelta | None, left: float
     ) -> Reply | Unreachable:
@@ -124,8 +146,10 @@ class Visitor:
     ) -> Page | Refusal | Unreachable | Unchanged:
         if reply.status == 304 and errand.conditions and url == errand.url:
             return Unchanged(url, reply, admission.note, admission.usage)
-        outcome = read(url, reply, admission.note, self._clock.now(), hops=hops)
-        return replace(outcome, usage=admission.usage) if admission.usage and isinstance(outcome, Page) else outcome
+        outcome = read(url, reply, admission.note, self._clock.now(), hops=hops, any_content=errand.any_content)
+        if admission.usage and isinstance(outcome, Page):
+            return msgspec.structs.replace(outcome, usage=admission.usage)
+        return outcome
 
 
 def _redirect(url: WebUrl, reply: Reply, hops: tuple[Hop, ...]) -> WebUrl | Unreachable | None:

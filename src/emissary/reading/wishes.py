@@ -8,7 +8,7 @@ from emissary.model.pages import Directives, Page, UsagePreferences
 from emissary.reading.extract.tree import parse
 from emissary.reading.preferences import directives_of, usage_preferences_of
 
-__all__ = ["Wishes", "wishes_of"]
+__all__ = ["NO_WISHES", "Wishes", "wishes_of"]
 
 _LONGEST_HEAD = 64 * 1024
 _NO_DIRECTIVES, _NO_PREFERENCES = Directives(), UsagePreferences()
@@ -31,7 +31,7 @@ class Wishes:
         return self.directives is not None and self.directives.nofollow
 
 
-_NONE = Wishes()
+NO_WISHES = Wishes()
 
 
 def wishes_of(page: Page, agent: str) -> Wishes:
@@ -39,7 +39,7 @@ def wishes_of(page: Page, agent: str) -> Wishes:
     tree = _head(page, agent)
     headers = page.reply.headers
     if tree is None and not page.usage and _FIELDS.isdisjoint(headers):
-        return _NONE
+        return NO_WISHES
     directives = directives_of(headers, tree, agent)
     usage = usage_preferences_of(headers, tree, by_robots=page.usage)
     return Wishes(None if directives == _NO_DIRECTIVES else directives, None if usage == _NO_PREFERENCES else usage)

@@ -16,20 +16,29 @@ __all__ = ["ShakyBlobs", "ShakyLanes", "ShakyWorkers"]
 
 
 class ShakyLanes:
-    """Keeps the promise of `ports.lanes.Lanes` as its store does; while `down` or not `open`, nothing reaches that."""
+    """Keeps the promise of `ports.lanes.Lanes` as its store does; while `down` or not `open`, nothing reaches that.
+
+    With `loses_answers` claims do reach it, and nobody hears what they got.
+    """
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
         self.open = asyncio.Event()  # cleared, calls hang until it is set
         self.open.set()
         self.down = False
+        self.loses_answers = False
         self.waiting = 0
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
-        return await (await self._reach()).submit(jobs, now)
+    async def submit(
+        self, jobs: Sequence[NewJob], now: datetime, *, most_queued: int | None = None
+    ) -> frozenset[JobId]:
+        return await (await self._reach()).submit(jobs, now, most_queued=most_queued)
 
     async def claim(self, claim: Claim, now: datetime) -> Claimed:
-        return await (await self._reach()).claim(claim, now)
+        claimed = await (await self._reach()).claim(claim, now)
+        if self.loses_answers:
+            raise StoreUnavailable("the answer was lost, as the test asked")
+        return claimed
 
     async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:
         return await (await self._reach()).take(wishes, now)

@@ -31,7 +31,7 @@ _ULID_LENGTH = 26
 _LONGEST_POSITION = 9
 
 
-def _named(request: Request, given: Annotated[str, Path(alias="id")]) -> BatchId:
+async def _named(request: Request, given: Annotated[str, Path(alias="id")]) -> BatchId:
     """The name, if it is one of this noun; a crawl asked for as a batch answers like one that never was."""
     prefix = _PREFIXES[request.url.path.split("/")[2]]
     if not given.startswith(prefix) or len(given) != len(prefix) + _ULID_LENGTH or ulid_of(given) is None:
@@ -46,7 +46,7 @@ _Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 
 async def see(batch: _Named, caller: Caller, services: Provided) -> Response:
     """What is in it, what became of that so far, and how fast it goes."""
-    return _shown(await services.batches.show(caller, batch), services)
+    return await _shown(await services.batches.show(caller, batch), services)
 
 
 async def list_items(
@@ -88,22 +88,25 @@ async def list_results(
 
 async def pause(batch: _Named, caller: Caller, services: Provided) -> Response:
     """Begins no further page until it is resumed."""
-    return _shown(await services.batches.mark(caller, batch, BatchState.PAUSED), services)
+    return await _shown(await services.batches.mark(caller, batch, BatchState.PAUSED), services)
 
 
 async def resume(batch: _Named, caller: Caller, services: Provided) -> Response:
     """Goes on where it was paused."""
-    return _shown(await services.batches.mark(caller, batch, BatchState.RUNNING), services)
+    return await _shown(await services.batches.mark(caller, batch, BatchState.RUNNING), services)
 
 
 async def cancel(batch: _Named, caller: Caller, services: Provided) -> Response:
     """Ends it: what has not been read will not be. What has can still be seen."""
-    return _shown(await services.batches.mark(caller, batch, BatchState.CANCELLED), services)
+    return await _shown(await services.batches.mark(caller, batch, BatchState.CANCELLED), services)
 
 
 async def retry(batch: _Named, caller: Caller, services: Provided, asked: AgainRequest | None = None) -> Response:
     """Has the pages that failed read once more, or those that were refused if you say so."""
-    again = await services.batches.again(caller, batch, (asked or AgainRequest()).to_states())
+    states = (asked or AgainRequest()).to_states()
+    counts = (await services.batches.show(caller, batch)).counts
+    await services.account_book.expect(caller, sum(getattr(counts, state.value) for state in states))
+    again = await services.batches.again(caller, batch, states)
     return as_json({"id": batch, "again": again})
 
 
@@ -120,6 +123,7 @@ class _Way(NamedTuple):
 
 
 _LISTED, _STEERED = problems(400, 401, 404, 503), problems(401, 404, 409, 503)
+_RETRIED = {**_STEERED, **problems(400, 402, 413, 415)}
 _RESULTS = {200: {"content": {NDJSON: {"schema": {"type": "string", "description": "One page a line."}}}}, **_LISTED}
 
 _WAYS = (
@@ -129,7 +133,7 @@ _WAYS = (
     _Way("GET", "/errors", list_errors, "list{}Errors", "List what failed of a {}", ItemsAnswer, _LISTED),
     _Way("POST", "/pause", pause, "pause{}", "Pause a {}", BatchAnswer, _STEERED),
     _Way("POST", "/resume", resume, "resume{}", "Resume a {}", BatchAnswer, _STEERED),
-    _Way("POST", "/retry", retry, "retry{}", "Try a {} again", AgainAnswer, {**_STEERED, **problems(400, 413, 415)}),
+    _Way("POST", "/retry", retry, "retry{}", "Try a {} again", AgainAnswer, _RETRIED),
     _Way("DELETE", "", cancel, "cancel{}", "Cancel a {}", BatchAnswer, _STEERED),
 )
 
@@ -156,8 +160,8 @@ def links_to(noun: Noun) -> dict[str, Any]:
     return {name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in names}
 
 
-def _shown(batch: Batch, services: Services) -> Response:
-    return as_json(batch_answer(batch, services.clock.now()))
+async def _shown(batch: Batch, services: Services) -> Response:
+    return as_json(batch_answer(batch, services.clock.now(), await services.batches.waits(batch)))
 
 
 async def _items(

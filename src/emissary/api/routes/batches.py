@@ -1,11 +1,11 @@
 """Many pages: a list that is given, or a site from one page on."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
-from emissary.api.answers import as_json
+from emissary.api.answers import as_json, faults_answer
 from emissary.api.auth import Caller, Provided
 from emissary.api.batch_schemas import AcceptedAnswer, BatchOptions, BatchRequest, BegunAnswer, CrawlRequest
 from emissary.api.bodies import JsonRoute, as_model, kind_of, read_as
@@ -14,9 +14,11 @@ from emissary.api.openapi import problems, reference_to
 from emissary.api.routes.batch import links_to
 from emissary.api.services import Services
 from emissary.model.ids import AccountId
-from emissary.products.scrape.batches import Accepted, BatchWish, Faulty, Line
+from emissary.products.scrape.batches import Accepted, BatchWish, Faulty, Line, ListsOfSite, beginning_of
 
 __all__ = ["router"]
+
+T = TypeVar("T")
 
 router = APIRouter(prefix="/v1", tags=["batches"], route_class=JsonRoute)
 
@@ -38,7 +40,7 @@ _BODIES = {
     operation_id="beginBatch",
     status_code=202,
     response_model=AcceptedAnswer,
-    responses={202: {"links": links_to("batch")}, **problems(400, 401, 413, 415, 503)},
+    responses={202: {"links": links_to("batch")}, **problems(400, 401, 402, 409, 413, 415, 429, 503)},
     openapi_extra=_BODIES,
 )
 async def begin_batch(request: Request, caller: Caller, services: Provided) -> Response:
@@ -63,23 +65,30 @@ async def begin_batch(request: Request, caller: Caller, services: Provided) -> R
     operation_id="beginCrawl",
     status_code=202,
     response_model=BegunAnswer,
-    responses={202: {"links": links_to("crawl")}, **problems(400, 401, 413, 415, 503)},
+    responses={202: {"links": links_to("crawl")}, **problems(400, 401, 402, 409, 413, 415, 429, 503)},
 )
 async def begin_crawl(asked: CrawlRequest, caller: Caller, services: Provided) -> Response:
-    """Reads the page and the pages of the site that it leads to, each once, as far as you let it."""
-    accepted = await _take_in(services, caller, asked.to_wish(), _portions([Line(asked.url)]))
+    """Reads the page and the pages of the site that it leads to, each once, as far as you let it.
+
+    The site's sitemaps are looked for as well, unless you say otherwise: those that its robots.txt names, or else
+    /sitemap.xml. Each is a `part` of the crawl that is no page, counts against no limit and costs nothing.
+    """
+    rules = asked.to_rules()
+    await services.account_book.expect(caller, rules.limit)  # nobody asks again for what it finds
+    accepted = await _take_in(services, caller, asked.to_wish(rules), _portions(beginning_of(rules)))
     return as_json({"id": accepted.id}, 202)
 
 
 async def _take_in(
-    services: Services, caller: AccountId, wish: BatchWish, chunks: AsyncIterator[Sequence[Line | Faulty]]
+    services: Services, caller: AccountId, wish: BatchWish, chunks: AsyncIterator[Sequence[Line | Faulty | ListsOfSite]]
 ) -> Accepted:
     intake = await services.batches.begin(caller, wish)
     ended = False
     try:
-        async for chunk in chunks:
-            await intake.add(chunk)
-        result = await intake.end()
+        async with intake.kept_open():
+            async for chunk in chunks:
+                await intake.add(chunk)
+            result = await intake.end()
         ended = True
     finally:
         if not ended:  # whatever the reason: nobody will know this batch by its name
@@ -87,7 +96,7 @@ async def _take_in(
     return result
 
 
-async def _portions(lines: list[Line]) -> AsyncIterator[list[Line]]:
+async def _portions(lines: Sequence[T]) -> AsyncIterator[Sequence[T]]:
     for start in range(0, len(lines), AT_ONCE):
         yield lines[start : start + AT_ONCE]
 
@@ -98,5 +107,7 @@ def _accepted(accepted: Accepted) -> dict[str, Any]:
         "accepted": accepted.accepted,
         "duplicates": accepted.duplicates,
         "invalidCount": accepted.invalid,
-        "invalid": [{"index": fault.index, "url": fault.url, "code": fault.code} for fault in accepted.faults],
+        "invalid": faults_answer(accepted.faults),
+        "excludedCount": accepted.excluded,
+        "excluded": faults_answer(accepted.exclusions),
     }

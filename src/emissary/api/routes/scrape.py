@@ -35,7 +35,7 @@ _RECEIPT = {"seeReceipt": {"operationId": "seeReceipt", "parameters": {"receipt"
     responses={
         200: {"links": {**_LINKS, **_RECEIPT}},
         202: {"model": WaitingAnswer, "description": "Accepted; not ended yet", "links": _LINKS},
-        **problems(400, 401, 413, 415, 503),
+        **problems(400, 401, 402, 413, 415, 429, 503),
     },
 )
 async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> Response:

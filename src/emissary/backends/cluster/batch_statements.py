@@ -7,16 +7,21 @@ __all__ = [
     "BLOCK",
     "COMPLETE",
     "DROP_ITEMS_OF",
+    "DROP_MISSES",
     "ENDED",
     "ENDED_SO",
     "END_JOBS",
     "FINISHED",
     "FORGET_RESULTS",
+    "HEAR",
     "LINES",
+    "LINES_AT",
     "LINE_UP_ANEW",
     "LOCK_BATCH",
+    "LOST",
     "MAKE_NEW",
     "MARK",
+    "MISSES",
     "NEXT_JOBS",
     "OF_ACCOUNT",
     "OPEN",
@@ -34,11 +39,21 @@ __all__ = [
 OPEN = """
 WITH flow AS (
     INSERT INTO flows (key, tenant) SELECT $1, id FROM tenants WHERE account = $2 RETURNING id)
-INSERT INTO batches (id, flow, account, kind, name, "order", priority, state, created_at)
-SELECT $1, flow.id, $2, $3, $4, $5, $6, 'running', $7 FROM flow
+INSERT INTO batches (id, flow, account, kind, name, "order", priority, state, created_at, heard_at)
+SELECT $1, flow.id, $2, $3, $4, $5, $6, 'running', $7, $7 FROM flow
 """
 
 SEAL = "UPDATE batches SET sealed = true WHERE id = $1"
+
+# More may still come into the batch, unless it has ended.
+HEAR = """
+UPDATE batches SET heard_at = greatest(heard_at, $2) WHERE id = $1 AND state IN ('running', 'paused')
+"""
+
+# Batches into which nothing has come for long, though nobody said that it was all.
+LOST = """
+SELECT id FROM batches WHERE NOT sealed AND finished_at IS NULL AND heard_at < $1 ORDER BY heard_at LIMIT $2
+"""
 
 # A batch with its counts: one row per process that ever settled for it, and what is in hand at this moment.
 BATCH = """
@@ -47,7 +62,10 @@ SELECT batches.*, flows.submitted, tally.*,
      WHERE lanes.holder IS NOT NULL AND items.flow = batches.flow AND items.not_before <= lanes.taken_at) AS active,
     (SELECT max(jobs.finished_at) FROM jobs
      WHERE batches.finished_at IS NULL AND batches.sealed AND tally.ended = flows.submitted
-        AND jobs.flow = batches.flow AND jobs.position >= 0) AS last_end
+        AND jobs.flow = batches.flow AND jobs.position >= 0) AS last_end,
+    (SELECT json_object_agg(code, number)::text FROM (
+        SELECT code, sum(number)::bigint AS number FROM outcomes WHERE outcomes.flow = batches.flow
+        GROUP BY code HAVING sum(number) > 0) AS by_code) AS outcomes
 FROM batches JOIN flows ON flows.id = batches.flow CROSS JOIN LATERAL (
     SELECT coalesce(sum(completed), 0)::bigint AS completed, coalesce(sum(refused), 0)::bigint AS refused,
         coalesce(sum(failed), 0)::bigint AS failed, coalesce(sum(cancelled), 0)::bigint AS cancelled,
@@ -79,7 +97,7 @@ UPDATE flows SET blocked = $2::smallint,
 WHERE id = $1
 """
 
-MARK = "UPDATE batches SET state = $2, finished_at = $3, tidied_to = -1 WHERE id = $1"
+MARK = "UPDATE batches SET state = $2, finished_at = $3, reason = $4, tidied_to = -1 WHERE id = $1"
 
 WAS_ADMITTED = "SELECT EXISTS (SELECT 1 FROM marks WHERE flow = $1 AND mark = $2)"
 
@@ -142,7 +160,7 @@ RETURNING last - $2 * greatest(
 """
 
 ENDED_SO = """
-SELECT id, lane, rank, state FROM jobs WHERE flow = $1 AND position >= 0 AND state = ANY ($2::smallint[])
+SELECT id, lane, rank, state, outcome FROM jobs WHERE flow = $1 AND position >= 0 AND state = ANY ($2::smallint[])
 ORDER BY position LIMIT $3 FOR UPDATE
 """
 
@@ -186,6 +204,27 @@ SELECT * FROM (
     WHERE batches.id = $1 AND jobs.position >= 0 AND jobs.position > $2
     ORDER BY jobs.position
 ) AS ledger WHERE $4::text[] IS NULL OR shown = ANY ($4) LIMIT $3
+"""
+
+# Of the ledger what stands at these positions.
+LINES_AT = f"""
+{_SHOWN}
+FROM batches JOIN flows ON flows.id = batches.flow
+JOIN jobs ON jobs.flow = batches.flow AND jobs.position >= 0 AND jobs.position = ANY ($2::integer[])
+JOIN lanes ON lanes.id = jobs.lane
+LEFT JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
+WHERE batches.id = $1
+"""
+
+# Which of these marks the account asked for in vain.
+MISSES = """
+SELECT mark, code FROM misses
+WHERE tenant = (SELECT id FROM tenants WHERE account = $1) AND mark = ANY ($2::uuid[]) AND until > $3
+"""
+
+DROP_MISSES = """
+DELETE FROM misses WHERE (tenant, mark) IN (
+    SELECT tenant, mark FROM misses WHERE until <= $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 # Results in the order in which they were written, but for those that a transaction still at work may precede.

@@ -3,19 +3,21 @@
 from collections.abc import Collection
 from datetime import datetime
 
+from emissary.backends.batch_rows import batch_of
 from emissary.backends.cluster import batch_statements as sql
 from emissary.backends.cluster.database import Connection, Database, Record
 from emissary.backends.cluster.lining_up import place_ids
 from emissary.backends.cluster.settling import STATES, Tally, count, job_of
 from emissary.backends.cluster.statements import LOCK_LANES_BY_ID, MAKE_TENANTS
-from emissary.model.batches import Batch, BatchState, Counts, Finished, LedgerLine, NewBatch
+from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, Finished, LedgerLine, NewBatch
 from emissary.model.fairness import ONE, PARKED, rank_of
 from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
-from emissary.model.jobs import JobState, Kind, Priority, StoredResult
+from emissary.model.jobs import JobState, Priority, StoredResult
 from emissary.model.moments import from_ms, to_ms
 
 __all__ = ["PostgresBatches", "PostgresLedger"]
 
+_TIDIED_AT_ONCE = 1_000  # whoever claims finds their lanes locked, and whoever settles waits for them
 _BLOCKED = {BatchState.RUNNING: 0, BatchState.PAUSED: 1, BatchState.CANCELLED: 2}
 
 
@@ -35,19 +37,26 @@ class PostgresBatches:
     async def seal(self, batch: BatchId) -> None:
         await self._database.write(sql.SEAL, batch)
 
+    async def hear(self, batch: BatchId, now: datetime) -> bool:
+        return await self._database.write(sql.HEAR, batch, to_ms(now)) > 0
+
     async def find(self, batch: BatchId) -> Batch | None:
         row = await self._database.read_one(f"{sql.BATCH} WHERE batches.id = $1", batch)
-        return None if row is None else _batch(row)
-
-    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
-        return [_batch(row) for row in await self._database.read(sql.OF_ACCOUNT, account, before, most)]
+        return None if row is None else batch_of(row)
 
     async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
         if state not in _BLOCKED:
             raise ValueError(f"a batch is {state.value} when all in it has ended, and not because somebody says so")
+        return await self._mark(batch, state, now)
+
+    async def _mark(
+        self, batch: BatchId, state: BatchState, now: datetime, *, unheard_since: datetime | None = None
+    ) -> bool:
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(sql.LOCK_BATCH, batch)
             if row is None or row["state"] in ("completed", "cancelled"):
+                return False
+            if unheard_since is not None and (row["sealed"] or row["heard_at"] >= to_ms(unheard_since)):
                 return False
             # A batch that is complete and only not noted as such has ended as well.
             if row["sealed"] and row["submitted"] == await connection.fetchval(sql.ENDED, row["flow"]):
@@ -56,7 +65,8 @@ class PostgresBatches:
                 await connection.execute(sql.WAIT_FOR_ENDS, row["flow"])
                 await connection.execute(sql.BLOCK, row["flow"], _BLOCKED[state])
                 ended = to_ms(now) if state is BatchState.CANCELLED else None
-                await connection.execute(sql.MARK, batch, state.value, ended)
+                reason = None if unheard_since is None else INTAKE_LOST
+                await connection.execute(sql.MARK, batch, state.value, ended, reason)
             return True
 
     async def again(self, batch: BatchId, states: Collection[JobState], now: datetime, *, most: int) -> int:
@@ -75,7 +85,8 @@ class PostgresBatches:
             await self._line_up_anew(connection, row, jobs, now)
             tallies: dict[int, Tally] = {row["flow"]: Tally()}
             for job in jobs:
-                tallies[row["flow"]].add(JobState(_NAMES[job["state"]]), -1)
+                code = None if job["outcome"] is None else StoredResult(job["outcome"]).code
+                tallies[row["flow"]].add(JobState(_NAMES[job["state"]]), -1, code=code)
             await count(connection, tallies, self._shard)
             await connection.execute(sql.FORGET_RESULTS, [job["id"] for job in jobs])
             await connection.execute(sql.MAKE_NEW, [job["id"] for job in jobs])
@@ -95,12 +106,18 @@ class PostgresBatches:
             return True
 
     async def tidy(self, now: datetime, *, most: int) -> int:
-        done = 0
+        done = await self._clear_up(now, most)
         for row in await self._database.read(sql.UNTIDY):
-            done += await self._tidy_one(row["id"], now, most - done)
-            if done >= most:
-                return done
-        return done + await self._database.write(sql.COMPLETE, to_ms(now))
+            while done < most and (some := await self._tidy_one(row["id"], now, min(_TIDIED_AT_ONCE, most - done))):
+                done += some
+        return done if done >= most else done + await self._database.write(sql.COMPLETE, to_ms(now))
+
+    async def _clear_up(self, now: datetime, most: int) -> int:
+        """Cancel what nobody fills any more, and forget what was missed long ago; how much it was."""
+        before = now - LOST_AFTER
+        lost = [row["id"] for row in await self._database.read(sql.LOST, to_ms(before), most)]
+        done = [await self._mark(batch, BatchState.CANCELLED, now, unheard_since=before) for batch in lost]
+        return sum(done) + await self._database.write(sql.DROP_MISSES, to_ms(now), most - len(lost))
 
     async def _tidy_one(self, batch: BatchId, now: datetime, most: int) -> int:
         async with self._database.transaction() as connection:
@@ -161,38 +178,14 @@ class PostgresBatches:
 _NAMES = {number: state.value for state, number in STATES.items()}
 
 
-def _batch(row: Record) -> Batch:
-    total, state = row["submitted"], BatchState(row["state"])
-    completed, refused, failed = row["completed"], row["refused"], row["failed"]
-    cancelled = row["cancelled"]
-    if state is BatchState.CANCELLED:
-        cancelled = total - completed - refused - failed  # the rows say so only once they are tidied up
-    counts = Counts(completed, refused, failed, cancelled, row["cached"], row["credits"])
-    finished = row["finished_at"]
-    if row["sealed"] and state in (BatchState.RUNNING, BatchState.PAUSED) and counts.ended == total:
-        state, finished = BatchState.COMPLETED, finished or row["last_end"]
-    return Batch(
-        id=BatchId(row["id"]),
-        account=AccountId(row["account"]),
-        kind=Kind(row["kind"]),
-        name=row["name"],
-        order=row["order"],
-        priority=Priority(row["priority"]),
-        state=state,
-        sealed=row["sealed"],
-        total=total,
-        active=0 if state is BatchState.CANCELLED else row["active"],
-        created_at=from_ms(row["created_at"]),
-        finished_at=None if finished is None else from_ms(finished),
-        counts=counts,
-    )
-
-
 class PostgresLedger:
     """Keeps the promise of `ports.batches.Ledger`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
+        return [batch_of(row) for row in await self._database.read(sql.OF_ACCOUNT, account, before, most)]
 
     async def order_of(self, batch: BatchId) -> bytes | None:
         row = await self._database.read_one('SELECT "order" FROM batches WHERE id = $1', batch)
@@ -204,6 +197,13 @@ class PostgresLedger:
         wanted = None if states is None else [state.value for state in states]
         rows = await self._database.read(sql.LINES, batch, after, most, wanted)
         return [_line(row) for row in rows]
+
+    async def at(self, batch: BatchId, positions: Collection[int]) -> list[LedgerLine]:
+        return [_line(row) for row in await self._database.read(sql.LINES_AT, batch, list(positions))]
+
+    async def misses(self, account: AccountId, marks: Collection[bytes], now: datetime) -> dict[bytes, str]:
+        rows = await self._database.read(sql.MISSES, account, list(marks), to_ms(now))
+        return {bytes(mark): code for mark, code in rows}
 
     async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
         transaction, job = _read_cursor(after)

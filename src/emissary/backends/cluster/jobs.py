@@ -1,6 +1,6 @@
 """What became of jobs, on PostgreSQL."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from emissary.backends.cluster.database import Database, Record
 from emissary.backends.cluster.settling import STATES, job_of
@@ -8,6 +8,7 @@ from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
 from emissary.model.jobs import Job, JobState, Kind, StoredResult
 from emissary.model.lanes import LaneKey, WhyWaiting
 from emissary.model.moments import from_ms, to_ms
+from emissary.model.waiting import PLAIN_TERMS, Standing, Terms, why_waiting
 
 __all__ = ["PostgresJobRecords", "state_of"]
 
@@ -28,14 +29,16 @@ WHERE jobs.id = $1
 """
 
 _PLACE_IN_LINE = """
-SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before, flows.blocked,
+SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, lanes.gap_ms, lanes.stretch, items.not_before,
+    flows.blocked, tenants.most_active, lanes.holder IS NOT NULL AS held,
+    (SELECT count(*) FROM lanes AS held WHERE held.holder IS NOT NULL AND held.tenant = flows.tenant) AS active,
     lanes.holder IS NOT NULL AND items.rank <= lanes.taken_rank AND items.not_before <= lanes.taken_at AS in_hand,
     (SELECT count(*) FROM (
         SELECT 1 FROM items AS before
         WHERE before.lane = items.lane AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000) AS ahead
     ) AS ahead
 FROM jobs JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
-JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow
+JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow JOIN tenants ON tenants.id = flows.tenant
 WHERE jobs.id = $1 AND jobs.state = 0 AND flows.blocked < 2
 """
 
@@ -57,10 +60,10 @@ class PostgresJobRecords:
         row = None if identity is None else await self._database.read_one(_JOB, identity)
         return None if row is None else _job(row, now)
 
-    async def why_waiting(self, job: JobId, now: datetime) -> WhyWaiting | None:
+    async def why_waiting(self, job: JobId, now: datetime, terms: Terms = PLAIN_TERMS) -> WhyWaiting | None:
         identity = ulid_of(job)
         row = None if identity is None else await self._database.read_one(_PLACE_IN_LINE, identity)
-        return None if row is None or row["in_hand"] else _why(row, now)
+        return None if row is None or row["in_hand"] else why_waiting(_standing(row), now, terms)
 
     async def depth(self) -> int:
         row = await self._database.read_one(_DEPTH)
@@ -102,16 +105,19 @@ def _job(row: Record, now: datetime) -> Job:
     )
 
 
-def _why(row: Record, now: datetime) -> WhyWaiting:
-    lane, ahead = LaneKey(row["key"]), row["ahead"]
+def _standing(row: Record) -> Standing:
     # The time of a leased lane is its lease's end, and that is nothing an item has to wait for.
-    rested_at = 0 if row["reason"] == "leased" else row["ready_at"]
-    if row["blocked"]:
-        return WhyWaiting(lane, "paused", None, ahead)
-    if row["not_before"] > max(rested_at, to_ms(now)):
-        return WhyWaiting(lane, "back_off", from_ms(row["not_before"]), ahead)
-    if row["state"] == 2 and row["reason"] != "leased":
-        return WhyWaiting(lane, row["reason"] or "gap", from_ms(row["ready_at"]), ahead)
-    if row["state"] == 3:
-        return WhyWaiting(lane, "paused", None, ahead)
-    return WhyWaiting(lane, "in_line", None, ahead)
+    rests = row["state"] == 2 and row["reason"] != "leased"
+    return Standing(
+        lane=LaneKey(row["key"]),
+        is_paused=bool(row["blocked"]) or row["state"] == 3,
+        is_held=row["held"],
+        rests_until=from_ms(row["ready_at"]) if rests else None,
+        reason=row["reason"],
+        not_before=from_ms(row["not_before"]),
+        ahead=row["ahead"],
+        gap=None if row["gap_ms"] is None else timedelta(milliseconds=row["gap_ms"]),
+        stretch=row["stretch"],
+        active=row["active"],
+        most_active=row["most_active"],
+    )

@@ -6,10 +6,12 @@ from typing import TypeVar
 
 from emissary.backends.cluster import settling_statements as ends
 from emissary.backends.cluster import statements as sql
+from emissary.backends.cluster.allowances import QueueRoom
 from emissary.backends.cluster.claiming import claim, take
 from emissary.backends.cluster.database import Connection, Database
 from emissary.backends.cluster.flows import FlowBook
 from emissary.backends.cluster.lining_up import submit
+from emissary.backends.cluster.lookout import Lookout, wake
 from emissary.backends.cluster.outages import gave_way
 from emissary.backends.cluster.settling import Overtaken, Tally, count, forsake, job_of, settle
 from emissary.model.errors import StoreUnavailable
@@ -32,34 +34,49 @@ class PostgresLanes:
         self._database = database
         self._shard = shard
         self._book = FlowBook()
+        self._lookout = Lookout()
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
+    async def submit(
+        self, jobs: Sequence[NewJob], now: datetime, *, most_queued: int | None = None
+    ) -> frozenset[JobId]:
         if not jobs:
             return frozenset()
-        accepted = await self._in_one_go(lambda connection: submit(connection, jobs, now, self._book))
+        room = QueueRoom(most_queued)
+        accepted = await self._in_one_go(lambda connection: submit(connection, jobs, now, self._book, room=room))
         self._book.note_made(jobs)
         return accepted
 
     async def claim(self, asked: Claim, now: datetime) -> Claimed:
-        return await self._in_one_go(lambda connection: claim(connection, asked, now, self._book))
+        return await self._in_one_go(
+            lambda connection: claim(connection, asked, now, self._book, lookout=self._lookout)
+        )
 
     async def take(self, wishes: Sequence[Wish], now: datetime) -> Taken:
-        return await self._in_one_go(lambda connection: take(connection, wishes, now, self._book))
+        return await self._in_one_go(
+            lambda connection: take(connection, wishes, now, self._book, lookout=self._lookout)
+        )
 
     async def renew(self, grips: Sequence[Grip], until: datetime) -> frozenset[LaneKey]:
         keys, fences = [grip.lane for grip in grips], [grip.fence for grip in grips]
         rows = await self._in_one_go(lambda connection: connection.fetch(sql.RENEW, keys, fences, to_ms(until)))
+        self._lookout.whereabouts.note((row["key"], row["ctid"]) for row in rows)
         return frozenset(keys) - {row["key"] for row in rows}
 
     async def settle(self, report: Report, now: datetime) -> frozenset[JobId]:
+        places = self._lookout.whereabouts
         written = await self._in_one_go(
-            lambda connection: settle(connection, report, now, shard=self._shard, book=self._book)
+            lambda connection: settle(connection, report, now, shard=self._shard, book=self._book, whereabouts=places)
         )
+        places.forget(release.grip.lane for release in report.releases)
         self._book.note_made(written.follow_ups)
         return written.jobs
 
     async def wake(self, now: datetime) -> int:
-        return await self._database.write(sql.WAKE, to_ms(now))
+        async def work(connection: Connection) -> int:
+            _, woken = await wake(connection, await self._lookout.look(connection), to_ms(now))
+            return woken
+
+        return await self._in_one_go(work)
 
     async def forsake(self, workers: Sequence[WorkerId], now: datetime, gap: timedelta) -> int:
         return await self._in_one_go(
@@ -75,6 +92,7 @@ class PostgresLanes:
             await connection.fetch(sql.LOCK_LANES_BY_ID, lanes)
             ended = await connection.fetch(ends.CANCEL_JOBS, [row["id"] for row in open_jobs], to_ms(now))
             where = [[row[name] for row in ended] for name in ("lane", "rank", "id")]
+            await connection.execute(ends.SHARE_FLOWS, list({row["flow"] for row in ended}))
             await connection.fetch(ends.DROP_ITEMS, *where)
             tallies: dict[int, Tally] = {}
             for row in ended:

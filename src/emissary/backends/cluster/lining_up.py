@@ -1,12 +1,14 @@
 """Puts jobs into their lanes, in the transaction of whoever submits or settles."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from emissary.backends.cluster import statements as sql
+from emissary.backends.cluster.allowances import QueueRoom
 from emissary.backends.cluster.database import Connection
 from emissary.backends.cluster.flows import FlowBook, flow_key
+from emissary.backends.cluster.whereabouts import Place
 from emissary.model.fairness import ONE, Turns, rank_of
 from emissary.model.ids import JobId, ulid_of
 from emissary.model.jobs import NewJob
@@ -27,6 +29,7 @@ class LaneRow:
     held: bool
     state: int
     rank: int
+    place: Place
 
     def stands_before(self, rank: int) -> bool:
         """Whether the lane is found in line no later than an item of this rank asks for."""
@@ -41,13 +44,24 @@ def raw(job: JobId) -> bytes:
     return found
 
 
-async def lock_lanes(connection: Connection, keys: Iterable[str], *, new: Iterable[str] = ()) -> dict[str, LaneRow]:
-    """Lock the lanes, in the one order in which everybody does; `new` ones are made where they are missing."""
+async def lock_lanes(
+    connection: Connection, keys: Iterable[str], *, new: Iterable[str] = (), places: Mapping[str, Place] | None = None
+) -> dict[str, LaneRow]:
+    """Lock the lanes, in the one order in which everybody does; `new` ones are made where they are missing.
+
+    Where all are said to be known by their `places`, they are looked for there first.
+    """
     to_make = sorted(set(new))
     if to_make:
         await connection.execute(sql.MAKE_LANES, to_make)
-    rows = await connection.fetch(sql.LOCK_LANES, list({*keys, *to_make}))
-    locked = {key: LaneRow(identity, fence, held, state, rank) for key, identity, fence, held, state, rank in rows}
+    wanted = {*keys, *to_make}
+    rows = []
+    if places and wanted <= places.keys():  # some by place and some by key would be locked in two orders
+        rows = await connection.fetch(sql.LOCK_LANES_AT, list(places), list(places.values()))
+        wanted -= {row["key"] for row in rows}
+    if wanted:
+        rows += await connection.fetch(sql.LOCK_LANES, list(wanted))
+    locked = {key: LaneRow(*rest) for key, *rest in rows}
     # One that was empty for weeks may have been dropped in between; made anew, it comes last in the order.
     gone = [key for key in to_make if key not in locked]
     return locked | await lock_lanes(connection, (), new=gone) if gone else locked
@@ -60,6 +74,7 @@ class _FlowTurns:
     id: int
     position: int
     turns: Turns
+    most_queued: int | None  # of its account, where it has a limit of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +85,39 @@ class LinedUp:
     lanes: list[LaneRow]
 
 
-async def submit(connection: Connection, jobs: Sequence[NewJob], now: datetime, book: FlowBook) -> frozenset[JobId]:
-    """Write the jobs and their items; returns those that were accepted."""
+async def submit(
+    connection: Connection, jobs: Sequence[NewJob], now: datetime, book: FlowBook, *, room: QueueRoom | None = None
+) -> frozenset[JobId]:
+    """Write the jobs and their items; returns those that were accepted. Without `room`, there is room for all."""
     await book.make(connection, jobs)
     lanes = await lock_lanes(connection, (), new=[job.lane for job in jobs])
-    lined_up = await line_up(connection, jobs, lanes, now)
+    lined_up = await line_up(connection, jobs, lanes, now, room=room)
     await place(connection, lined_up.lanes, now)
     return frozenset(job.id for job in lined_up.jobs)
 
 
-async def line_up(connection: Connection, jobs: Sequence[NewJob], lanes: dict[str, LaneRow], now: datetime) -> LinedUp:
-    """Write the jobs and their items. Their lanes are still to be placed."""
-    shares = await _shares(connection, jobs)
+async def line_up(
+    connection: Connection,
+    jobs: Sequence[NewJob],
+    lanes: dict[str, LaneRow],
+    now: datetime,
+    *,
+    room: QueueRoom | None = None,
+) -> LinedUp:
+    """Write the jobs and their items. Their lanes are still to be placed.
+
+    Whoever submits brings `room`. What follows from a settlement does not: it has room, and the batch that its own job
+    has just ended goes on with it.
+    """
+    shares = await _shares(connection, jobs, follow=room is None)
     wanted = [job for job in jobs if job.batch is None or job.batch in shares]
     wanted = await _unseen(connection, wanted)
     turns = await _turns(connection, wanted, shares)
     accepted = [job for job in wanted if flow_key(job) in turns]
     if not accepted:
         return LinedUp([], [])
+    if room is not None and any(room.is_limited(flow.most_queued) for flow in turns.values()):
+        await room.check(connection, accepted)
     places = _Places(accepted, lanes, turns, now)
     await _write(connection, places, now)
     fronts: dict[str, int] = {}
@@ -97,23 +127,37 @@ async def line_up(connection: Connection, jobs: Sequence[NewJob], lanes: dict[st
 
 
 async def place(connection: Connection, lanes: Iterable[LaneRow], now: datetime) -> None:
-    """Place lanes that nobody holds, by what stands in them now."""
-    await place_ids(connection, {lane.id for lane in lanes if not lane.held}, now)
+    """Place lanes that nobody holds, by what stands in them now. They have not been changed since they were locked."""
+    places = {lane.id: lane.place for lane in lanes if not lane.held}
+    if places:
+        await connection.execute(sql.PLACE_AT, list(places), to_ms(now), list(places.values()))
 
 
 async def place_ids(connection: Connection, lanes: Collection[int], now: datetime) -> None:
-    """The same by number; those that are held are left as they are."""
+    """Place lanes by their numbers; those that are held are left as they are."""
     if lanes:
         await connection.execute(sql.PLACE, sorted(lanes), to_ms(now))
 
 
-async def _shares(connection: Connection, jobs: Sequence[NewJob]) -> dict[str, int]:
+async def _shares(connection: Connection, jobs: Sequence[NewJob], *, follow: bool) -> dict[str, int]:
     """Among how many batches an account divides its part; batches that have ended are not among them."""
     batches = {job.batch for job in jobs if job.batch is not None}
     if not batches:
         return {}
     rows = await connection.fetch(sql.BATCHES_OF_FLOWS, list(batches))
-    return {name: mine if others else 1 for name, state, mine, others, _ in rows if state in ("running", "paused")}
+    shares = {name: mine if others else 1 for name, state, mine, others, _ in rows if state in ("running", "paused")}
+    sealed = [row["id"] for row in rows if row["sealed"] and row["id"] in shares]
+    for name in [] if follow else await _ended(connection, sealed):
+        del shares[name]
+    return shares
+
+
+async def _ended(connection: Connection, sealed: list[str]) -> list[str]:
+    """Those of the sealed batches in which all has ended, noted or not; none of the others ends until we commit."""
+    if not sealed:
+        return []
+    await connection.execute(sql.HOLD_OFF_ENDS, sealed)
+    return [row["id"] for row in await connection.fetch(sql.ENDED_BATCHES, sealed)]
 
 
 async def _unseen(connection: Connection, jobs: list[NewJob]) -> list[NewJob]:
@@ -141,7 +185,10 @@ async def _turns(connection: Connection, jobs: list[NewJob], shares: dict[str, i
         return {}
     sharing = [shares.get(key, 1) for key in counts]
     rows = await connection.fetch(sql.ADVANCE_FLOWS, list(counts), list(counts.values()), ONE, sharing)
-    return {key: _FlowTurns(flow, position, Turns(first, step)) for key, flow, first, step, position in rows}
+    return {
+        key: _FlowTurns(flow, position, Turns(first, step), most_queued)
+        for key, flow, first, step, position, most_queued in rows
+    }
 
 
 class _Places:

@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime
 
 from emissary.backends.cluster.database import Database
-from emissary.model.accounts import Account, ApiKey
+from emissary.model.accounts import Account
 from emissary.model.ids import AccountId
 from emissary.model.robots import RobotsFile
 
@@ -36,17 +36,16 @@ class PostgresAccounts:
         statement = "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
         await self._database.write(statement, account.id, account.name, account.created_at)
 
-    async def add_key(self, key: ApiKey) -> None:
-        statement = "INSERT INTO keys (id, account, digest, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
-        await self._database.write(statement, key.id, key.account, key.digest, key.created_at)
+    async def account(self, account: AccountId) -> Account | None:
+        row = await self._database.read_one("SELECT id, name, created_at FROM accounts WHERE id = $1", account)
+        return None if row is None else Account(*row)
 
-    async def account_by_key(self, digest: bytes) -> AccountId | None:
-        row = await self._database.read_one("SELECT account FROM keys WHERE digest = $1", digest)
-        return None if row is None else AccountId(row[0])
+    async def accounts(self, *, after: str = "", most: int = 1_000) -> list[Account]:
+        statement = "SELECT id, name, created_at FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
+        return [Account(*row) for row in await self._database.read(statement, after, most)]
 
-    async def has_keys(self) -> bool:
-        (row,) = await self._database.read("SELECT EXISTS (SELECT 1 FROM keys)")
-        return bool(row[0])
+    async def rename(self, account: AccountId, name: str) -> bool:
+        return await self._database.write("UPDATE accounts SET name = $2 WHERE id = $1", account, name) > 0
 
 
 class PostgresHouseRules:

@@ -1,6 +1,6 @@
 """Writes what became of items and gives lanes back, in the transaction of a report."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,12 +11,15 @@ from emissary.backends.cluster import statements as sql
 from emissary.backends.cluster.database import Connection, Record
 from emissary.backends.cluster.flows import FlowBook
 from emissary.backends.cluster.lining_up import LaneRow, line_up, lock_lanes, place, raw
+from emissary.backends.cluster.usage import note_usage
+from emissary.backends.cluster.whereabouts import Whereabouts
+from emissary.model.batches import MISS_KEPT
 from emissary.model.ids import JobId, WorkerId, ulid_text
 from emissary.model.jobs import FINAL_STATES, JobState, NewJob
 from emissary.model.lanes import Release, Report, Settlement, Trial
 from emissary.model.moments import rest_ms, to_ms
 
-__all__ = ["STATES", "Overtaken", "Tally", "Written", "count", "forsake", "job_of", "settle"]
+__all__ = ["STATES", "Overtaken", "Tally", "Written", "count", "forsake", "give_back", "job_of", "settle"]
 
 STATES = {
     JobState.WAITING: 0,
@@ -50,9 +53,12 @@ class Tally:
     ends: dict[JobState, int] = field(default_factory=dict)
     cached: int = 0
     credits: int = 0
+    codes: dict[str, int] = field(default_factory=dict)  # of a batch: what its jobs came to
 
-    def add(self, state: JobState, number: int = 1) -> None:
+    def add(self, state: JobState, number: int = 1, *, code: str | None = None) -> None:
         self.ends[state] = self.ends.get(state, 0) + number
+        if code is not None:
+            self.codes[code] = self.codes.get(code, 0) + number
 
 
 def job_of(identity: bytes) -> JobId:
@@ -60,7 +66,9 @@ def job_of(identity: bytes) -> JobId:
     return JobId("job_" + ulid_text(identity))
 
 
-async def settle(connection: Connection, report: Report, now: datetime, *, shard: int, book: FlowBook) -> Written:
+async def settle(
+    connection: Connection, report: Report, now: datetime, *, shard: int, book: FlowBook, whereabouts: Whereabouts
+) -> Written:
     """Write all of the report that is told under the fences of now."""
     news = [job for told in report.settlements for job in told.follow_ups]
     onward = [told.onward for told in report.settlements if told.onward is not None]
@@ -70,7 +78,9 @@ async def settle(connection: Connection, report: Report, now: datetime, *, shard
         *(r.grip for r in report.releases),
         *(t.grip for t in report.trials),
     ]
-    lanes = await lock_lanes(connection, {grip.lane for grip in grips}, new=[*onward, *(job.lane for job in news)])
+    held = {grip.lane for grip in grips}
+    new = [*onward, *(job.lane for job in news)]
+    lanes = await lock_lanes(connection, held, new=new, places=whereabouts.of(held))
     ours = list({told.job: told for told in reversed(report.settlements) if _holds(lanes, told)}.values())
     ours.reverse()  # of two ends that were told of one job, the first is the one
     ended = await _finish(connection, [t for t in ours if t.state in FINAL_STATES], lanes, now, shard=shard, book=book)
@@ -112,7 +122,7 @@ async def _finish(
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
     owners = await book.owners(connection, flow_of.values())
     await _with_their_batches([flow for flow in set(flow_of.values()) if owners[flow].batch is not None], connection)
-    await connection.execute(
+    kinds = await connection.fetch(
         ends.SETTLE_JOBS,
         ids,
         [STATES[each.state] for each in kept],
@@ -134,11 +144,32 @@ async def _finish(
     tallies: dict[int, Tally] = {}
     for job, each in pairs:
         tally = tallies.setdefault(flow_of[job], Tally())
-        tally.add(each.state)
+        tally.add(each.state, code=each.result.code if each.result and owners[flow_of[job]].batch else None)
         tally.credits += each.credits
         tally.cached += each.cached
     await count(connection, tallies, shard)
+    kind_of = await _kinds(connection, ids, kinds)
+    tenant_of = {flow: owners[flow].tenant for flow in tallies}
+    used = [
+        (tenant_of[flow_of[job]], kind_of(job), each.grip.lane, each.state, each.credits, each.cached)
+        for job, each in pairs
+    ]
+    await note_usage(connection, used, now)
+    missed = {(owners[flow_of[job]].tenant, each.miss): each for job, each in pairs if each.miss is not None}
+    if missed:
+        codes = [(each.result and each.result.code) or "" for each in missed.values()]
+        tenants, marks = zip(*missed, strict=True)
+        await connection.execute(ends.KEEP_MISSES, tenants, marks, codes, to_ms(now + MISS_KEPT))
     return frozenset(each.job for each in kept)
+
+
+async def _kinds(connection: Connection, jobs: list[bytes], kinds: list[Record]) -> Callable[[bytes], str]:
+    """What tells the kind of each of these jobs, among which are those kinds; nearly always, that is one."""
+    if len(kinds) == 1:
+        only: str = kinds[0][0]
+        return lambda _: only
+    found: dict[bytes, str] = {row[0]: row[1] for row in await connection.fetch(ends.KINDS, jobs)}
+    return found.__getitem__
 
 
 async def _with_their_batches(flows: list[int], connection: Connection) -> None:
@@ -158,6 +189,10 @@ async def count(connection: Connection, tallies: dict[int, Tally], shard: int) -
     columns = [[tally.ends.get(state, 0) for tally in values] for state in order]
     columns += [[tally.cached for tally in values], [tally.credits for tally in values]]
     await connection.execute(ends.TALLY, list(tallies), shard, *columns)
+    rows = [(flow, code, number) for flow, tally in tallies.items() for code, number in tally.codes.items()]
+    if rows:
+        flows, codes, numbers = zip(*rows, strict=True)
+        await connection.execute(ends.COUNT_OUTCOMES, flows, shard, codes, numbers)
 
 
 def _places(told: Sequence[Settlement], lanes: dict[str, LaneRow]) -> tuple[list[int], list[int], list[bytes]]:
@@ -214,6 +249,7 @@ async def _release(connection: Connection, releases: list[Release], lanes: dict[
             [each.stretch for each in releases],
             [min(each.strikes, 1_000) for each in releases],
             to_ms(now),
+            [lanes[each.grip.lane].place for each in releases],
         )
 
 
@@ -235,22 +271,35 @@ async def forsake(
     await connection.execute(ends.BLAME, ids, [row["taken_rank"] for row in held], to_ms(now))
     deadly = [row for row in blamed if row["deaths"] >= _DEADLY]
     if deadly:
+        keys = {row["id"]: row["key"] for row in held}
         await _end_poison(connection, deadly, now, shard=shard, book=book)
-    rests = [to_ms(now) + max(row["gap_ms"], gap // timedelta(milliseconds=1)) for row in held]
-    strikes, stretches = [row["strikes"] for row in held], [row["stretch"] for row in held]
-    reasons, gaps = ["gap"] * len(held), [None] * len(held)
-    await connection.execute(ends.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now))
+        owners = await book.owners(connection, [row["flow"] for row in deadly])
+        killers = [(owners[row["flow"]].tenant, row["kind"], keys[row["lane"]]) for row in deadly]
+        await note_usage(connection, [(*killer, JobState.FAILED, 0, False) for killer in killers], now)
+    await give_back(connection, held, now, gap)
     return len(held)
+
+
+async def give_back(connection: Connection, held: list[Record], now: datetime, gap: timedelta) -> None:
+    """Put lanes back into line, locked ones whose last use is unknown: each rests for the gap, or its own if longer."""
+    if held:
+        ids, strikes, stretches = ([row[name] for row in held] for name in ("id", "strikes", "stretch"))
+        rests = [to_ms(now) + max(row["gap_ms"], gap // timedelta(milliseconds=1)) for row in held]
+        reasons, gaps = ["gap"] * len(held), [None] * len(held)
+        places = [row["ctid"] for row in held]
+        await connection.execute(ends.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now), places)
 
 
 async def _end_poison(connection: Connection, rows: list[Record], now: datetime, *, shard: int, book: FlowBook) -> None:
     ids, flows = [row["id"] for row in rows], [row["flow"] for row in rows]
     owners = await book.owners(connection, flows)
+    await connection.execute(ends.SHARE_FLOWS, list(set(flows)))
     await connection.execute(ends.END_POISON, ids, to_ms(now), _POISON)
     await connection.execute(ends.DROP_ITEMS, [row["lane"] for row in rows], [row["rank"] for row in rows], ids)
     nothing, of_batch = [None] * len(rows), [owners[flow].batch is not None for flow in flows]
     await connection.execute(ends.KEEP_RESULTS, ids, flows, nothing, nothing, of_batch)
     tallies: dict[int, Tally] = {}
     for row in rows:
-        tallies.setdefault(row["flow"], Tally()).add(JobState.FAILED)
+        code = "poison" if owners[row["flow"]].batch else None
+        tallies.setdefault(row["flow"], Tally()).add(JobState.FAILED, code=code)
     await count(connection, tallies, shard)

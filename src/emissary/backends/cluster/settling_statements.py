@@ -1,17 +1,20 @@
 """The statements that end items and give lanes back, on PostgreSQL, each with a sentence. Lists go in as arrays."""
 
-from emissary.backends.cluster.statements import FRONT_OF_EACH
+from emissary.backends.cluster.statements import BAND, FRONT_OF_EACH
 
 __all__ = [
     "ANY_CANCELLED",
     "BLAME",
     "BLAME_SUSPECTS",
     "CANCEL_JOBS",
+    "COUNT_OUTCOMES",
     "DROP_ITEMS",
     "END_POISON",
     "FORSAKE",
     "JOBS_TO_CANCEL",
+    "KEEP_MISSES",
     "KEEP_RESULTS",
+    "KINDS",
     "MOVE_JOBS",
     "POSTPONE_ITEMS",
     "POSTPONE_JOBS",
@@ -23,12 +26,14 @@ __all__ = [
     "TRY_OUT",
 ]
 
-# Give lanes back, and place them, in one change of their rows. They are locked, and their fences have been compared.
+# Give lanes back, and place them, in one change of their rows. They are locked, so they are found by their
+# place, and their fences have been compared.
 RELEASE = f"""
 UPDATE lanes SET
     holder = NULL, strikes = given.strikes, stretch = given.stretch, gap_ms = coalesce(given.gap_ms, lanes.gap_ms),
     rest_until = greatest(lanes.rest_until, given.rest_until),
-    rank = coalesce(given.front, lanes.rank), band = coalesce(given.front & 3, lanes.band),
+    rank = coalesce(given.front, lanes.rank),
+    band = {BAND.format(rank="coalesce(given.front, lanes.rank)", of_batch="given.of_batch")},
     flow = coalesce(given.flow, lanes.flow), tenant = coalesce(given.tenant, lanes.tenant),
     ready_at = greatest(lanes.rest_until, given.rest_until, coalesce(given.later, 0)),
     state = CASE
@@ -40,12 +45,13 @@ UPDATE lanes SET
         ELSE given.reason END
 FROM (
     SELECT told.*, coalesce(front.rank, sleeper.rank) AS front, coalesce(front.flow, sleeper.flow) AS flow,
-        flows.tenant, CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
-    FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::integer[], $5::real[], $6::smallint[])
-        AS told (id, rest_until, reason, gap_ms, stretch, strikes)
+        flows.tenant, flows.key NOT LIKE '%|%' AS of_batch,
+        CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
+    FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::integer[], $5::real[], $6::smallint[], $8::tid[])
+        AS told (id, rest_until, reason, gap_ms, stretch, strikes, place)
     {FRONT_OF_EACH.format(lane="told.id", now="$7")}
 ) AS given
-WHERE lanes.id = given.id
+WHERE lanes.ctid = given.place AND lanes.id = given.id
 """
 
 # Take items out of their lane, unless their batch was cancelled.
@@ -56,21 +62,26 @@ WHERE items.lane = given.lane AND items.rank = given.rank AND items.job = given.
 RETURNING items.job, items.flow
 """
 
-# Whoever cancels a batch waits for those who are just ending some of it, and these for him.
+# Whoever cancels a batch, or puts more into a sealed one, waits for those who are just ending some of it, and these for
+# him.
 SHARE_FLOWS = """
 SELECT pg_advisory_xact_lock_shared(7733, id) FROM unnest($1::integer[]) AS given (id) ORDER BY id
 """
 
 ANY_CANCELLED = "SELECT EXISTS (SELECT 1 FROM flows WHERE id = ANY ($1::integer[]) AND blocked = 2)"
 
-# Write the final state of jobs.
+# Write the final state of jobs; returns of which kinds they are.
 SETTLE_JOBS = """
-UPDATE jobs SET state = done.state, started_at = done.started_at, finished_at = $6, failures = done.failures,
-    outcome = done.outcome
-FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::smallint[], $5::bytea[])
-    AS done (id, state, started_at, failures, outcome)
-WHERE jobs.id = done.id
+WITH settled AS (
+    UPDATE jobs SET state = done.state, started_at = done.started_at, finished_at = $6, failures = done.failures,
+        outcome = done.outcome
+    FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::smallint[], $5::bytea[])
+        AS done (id, state, started_at, failures, outcome)
+    WHERE jobs.id = done.id RETURNING jobs.kind)
+SELECT DISTINCT kind FROM settled
 """
+
+KINDS = "SELECT id, kind FROM jobs WHERE id = ANY ($1::uuid[])"
 
 # Keep results beside their jobs; those of a batch in the order in which they are written.
 KEEP_RESULTS = """
@@ -90,6 +101,22 @@ ON CONFLICT (flow, shard) DO UPDATE SET
     completed = old.completed + excluded.completed, refused = old.refused + excluded.refused,
     failed = old.failed + excluded.failed, cancelled = old.cancelled + excluded.cancelled,
     cached = old.cached + excluded.cached, credits = old.credits + excluded.credits
+"""
+
+# Count what jobs of batches came to, in our own shard.
+COUNT_OUTCOMES = """
+INSERT INTO outcomes AS old (flow, code, shard, number)
+SELECT flow, code, $2, number FROM unnest($1::integer[], $3::text[], $4::bigint[]) AS more (flow, code, number)
+ORDER BY flow, code
+ON CONFLICT (flow, code, shard) DO UPDATE SET number = old.number + excluded.number
+"""
+
+# Remember what was asked for in vain; whoever does so at the same time takes the rows in the same order.
+KEEP_MISSES = """
+INSERT INTO misses (tenant, mark, code, until)
+SELECT tenant, mark, code, $4 FROM unnest($1::integer[], $2::uuid[], $3::text[]) AS missed (tenant, mark, code)
+ORDER BY tenant, mark
+ON CONFLICT (tenant, mark) DO UPDATE SET code = excluded.code, until = excluded.until
 """
 
 # Items that are to be tried again later go back into line.
@@ -121,7 +148,7 @@ FROM unnest($1::uuid[], $2::integer[]) AS given (id, fence) WHERE jobs.id = give
 
 # The lanes of dead workers, locked. Whoever says so may have been paused since it looked: one that lives keeps its own.
 FORSAKE = """
-SELECT id, fence, taken_rank, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes
+SELECT id, ctid, key, fence, taken_rank, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes
 WHERE holder = ANY ($1::text[])
     AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = holder AND beat_at > now() - interval '30 seconds')
 ORDER BY id FOR UPDATE OF lanes
@@ -143,7 +170,7 @@ BLAME_SUSPECTS = """
 UPDATE jobs SET deaths = deaths + 1, trial = 0
 FROM unnest($1::integer[], $2::integer[]) AS held (lane, fence) JOIN items ON items.lane = held.lane
 WHERE jobs.id = items.job AND jobs.trial = held.fence
-RETURNING jobs.id, jobs.deaths, jobs.lane, jobs.rank, jobs.flow
+RETURNING jobs.id, jobs.deaths, jobs.lane, jobs.rank, jobs.flow, jobs.kind
 """
 
 # A job that killed three workers has ended.

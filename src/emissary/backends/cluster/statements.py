@@ -9,14 +9,17 @@ are made before any is locked: so nobody waits in a circle.
 __all__ = [
     "ACCEPT_JOBS",
     "ADVANCE_FLOWS",
+    "BAND",
     "BATCHES_OF_FLOWS",
+    "BLOCKED",
+    "ENDED_BATCHES",
     "FLOWS_BY_ID",
-    "FRONT",
     "FRONT_OF_EACH",
     "HELD_LANES",
-    "HOLD",
+    "HOLD_OFF_ENDS",
     "LINE_UP",
     "LOCK_LANES",
+    "LOCK_LANES_AT",
     "LOCK_LANES_BY_ID",
     "MAKE_FLOWS",
     "MAKE_LANES",
@@ -24,27 +27,31 @@ __all__ = [
     "MARK",
     "MOVE_CLOCK",
     "NEXT_ITEMS",
-    "NEXT_READY_AT",
     "NOTE_TAKEN",
-    "PICK_READY",
+    "NOT_IN_HAND",
     "PLACE",
+    "PLACE_AT",
     "RENEW",
     "STILL_HELD",
-    "WAKE",
 ]
 
-_BLOCKED = "(SELECT id FROM flows WHERE blocked > 0)"
+# What nothing is handed out of.
+BLOCKED = "(SELECT id FROM flows WHERE blocked > 0)"
 
 # The first item of a lane whose time has come; where there is none, the one whose time comes first.
 FRONT_OF_EACH = f"""LEFT JOIN LATERAL (
         SELECT items.rank, items.flow FROM items
-        WHERE items.lane = {{lane}} AND items.not_before <= {{now}} AND items.flow NOT IN {_BLOCKED}
+        WHERE items.lane = {{lane}} AND items.not_before <= {{now}} AND items.flow NOT IN {BLOCKED}
         ORDER BY items.rank, items.job LIMIT 1) AS front ON true
     LEFT JOIN LATERAL (
         SELECT items.rank, items.flow, items.not_before FROM items
-        WHERE front.rank IS NULL AND items.lane = {{lane}} AND items.flow NOT IN {_BLOCKED}
+        WHERE front.rank IS NULL AND items.lane = {{lane}} AND items.flow NOT IN {BLOCKED}
         ORDER BY items.not_before LIMIT 1) AS sleeper ON true
     LEFT JOIN flows ON flows.id = coalesce(front.flow, sleeper.flow)"""
+
+# The number of `backends.bands`. The name of a flow of single jobs has a bar in it, and that of a batch has none.
+BAND = """({rank} & 3) + CASE WHEN lanes.key LIKE 'hook:%' THEN 4 ELSE 0 END
+        + CASE WHEN {of_batch} THEN 8 ELSE 0 END"""
 
 # An account has a number from its first job on.
 MAKE_TENANTS = """
@@ -63,7 +70,7 @@ ON CONFLICT (key) DO NOTHING
 # Give out so many turns of each flow: a flow that was idle begins at the clock, and none is given of a cancelled one.
 ADVANCE_FLOWS = """
 WITH asked AS (
-    SELECT flows.id, given.count, given.key,
+    SELECT flows.id, given.count, given.key, tenants.most_queued,
         greatest(floor($3::float8 * greatest(given.sharing, 1) / tenants.weight), 1)::bigint AS step
     FROM unnest($1::text[], $2::integer[], $4::integer[]) AS given (key, count, sharing)
     JOIN flows ON flows.key = given.key JOIN tenants ON tenants.id = flows.tenant
@@ -73,7 +80,7 @@ UPDATE flows SET last = greatest(flows.last, (SELECT last_value FROM fair_clock)
     submitted = submitted + asked.count
 FROM asked WHERE flows.id = asked.id
 RETURNING flows.key, flows.id, flows.last - asked.count * asked.step AS first, asked.step,
-    (flows.submitted - asked.count)::integer AS position
+    (flows.submitted - asked.count)::integer AS position, asked.most_queued
 """
 
 # Whose these flows are.
@@ -93,6 +100,18 @@ SELECT own.id, own.state,
 FROM batches AS own WHERE own.id = ANY ($1::text[])
 """
 
+# Those who are just ending some of these batches are waited for, and nobody ends more of them until we have committed.
+HOLD_OFF_ENDS = """
+SELECT pg_advisory_xact_lock(7733, flow) FROM batches WHERE id = ANY ($1::text[]) ORDER BY flow
+"""
+
+# Those of the batches in which everything has ended.
+ENDED_BATCHES = """
+SELECT batches.id FROM batches JOIN flows ON flows.id = batches.flow
+WHERE batches.id = ANY ($1::text[]) AND flows.submitted = (
+    SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE tallies.flow = flows.id)
+"""
+
 # Note what a batch has seen; what it had seen before is not returned.
 MARK = """
 INSERT INTO marks (flow, mark)
@@ -101,17 +120,26 @@ ORDER BY 1, 2
 ON CONFLICT DO NOTHING RETURNING (SELECT key FROM flows WHERE flows.id = flow), mark
 """
 
-# A lane is made when its first item comes.
+# A lane is made when its first item comes, by whoever gives it its name.
 MAKE_LANES = """
-INSERT INTO lanes (key) SELECT key FROM unnest($1::text[]) AS given (key)
-WHERE NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.key = given.key) ORDER BY key
-ON CONFLICT (key) DO NOTHING
+WITH named AS (
+    INSERT INTO lane_names (key) SELECT key FROM unnest($1::text[]) AS given (key)
+    WHERE NOT EXISTS (SELECT 1 FROM lane_names WHERE lane_names.key = given.key) ORDER BY key
+    ON CONFLICT (key) DO NOTHING RETURNING key)
+INSERT INTO lanes (key) SELECT key FROM named ORDER BY key
 """
 
 # Nobody else changes these lanes, or what stands in them, until we have committed.
 LOCK_LANES = """
-SELECT lanes.key, lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank
+SELECT lanes.key, lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank, lanes.ctid
 FROM unnest($1::text[]) AS given (key) JOIN lanes ON lanes.key = given.key ORDER BY lanes.id FOR UPDATE OF lanes
+"""
+
+# The same of those that are still where they were last seen.
+LOCK_LANES_AT = """
+SELECT lanes.key, lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank, lanes.ctid
+FROM unnest($1::text[], $2::tid[]) AS given (key, place)
+JOIN lanes ON lanes.ctid = given.place AND lanes.key = given.key ORDER BY lanes.id FOR UPDATE OF lanes
 """
 
 LOCK_LANES_BY_ID = """
@@ -132,10 +160,10 @@ INSERT INTO items (lane, flow, rank, not_before, job)
 SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[], $4::bigint[], $5::uuid[])
 """
 
-# Lanes that nobody holds take the state that follows from their items: ready, waiting (until when, and why) or empty.
-PLACE = f"""
+_PLACE = f"""
 UPDATE lanes SET
-    rank = coalesce(placed.rank, lanes.rank), band = coalesce(placed.rank & 3, lanes.band),
+    rank = coalesce(placed.rank, lanes.rank),
+    band = {BAND.format(rank="coalesce(placed.rank, lanes.rank)", of_batch="placed.of_batch")},
     flow = coalesce(placed.flow, lanes.flow), tenant = coalesce(placed.tenant, lanes.tenant),
     ready_at = greatest(rest_until, coalesce(placed.later, 0),
         CASE WHEN lanes.state = 1 AND placed.rank IS NOT NULL THEN lanes.ready_at ELSE $2 END),
@@ -145,101 +173,63 @@ UPDATE lanes SET
         ELSE 2 END,
     reason = CASE WHEN coalesce(placed.later, 0) > rest_until THEN 'back_off' ELSE coalesce(reason, 'gap') END
 FROM (
-    SELECT given.id, coalesce(front.rank, sleeper.rank) AS rank, coalesce(front.flow, sleeper.flow) AS flow,
-        flows.tenant, CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
-    FROM unnest($1::integer[]) AS given (id)
+    SELECT given.id, {{place}} AS place, coalesce(front.rank, sleeper.rank) AS rank,
+        coalesce(front.flow, sleeper.flow) AS flow, flows.tenant, flows.key NOT LIKE '%|%' AS of_batch,
+        CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
+    FROM {{given}}
     {FRONT_OF_EACH.format(lane="given.id", now="$2")}
 ) AS placed
-WHERE lanes.id = placed.id AND lanes.holder IS NULL AND lanes.state <> 3
+WHERE lanes.id = placed.id AND {{found}} AND lanes.holder IS NULL AND lanes.state <> 3
 """
 
-# Waiting lanes whose time has come become ready; a lease that ran out is given up with it.
-WAKE = """
-UPDATE lanes SET state = 1, holder = NULL, reason = NULL
-WHERE id IN (SELECT id FROM lanes WHERE state = 2 AND ready_at <= $1 ORDER BY ready_at LIMIT 10000
-             FOR UPDATE SKIP LOCKED)
-"""
+# Lanes that nobody holds take the state that follows from their items: ready, waiting (until when, and why) or empty.
+PLACE = _PLACE.format(given="unnest($1::integer[]) AS given (id)", place="NULL", found="true")
 
-# The first ready lanes over all accounts that may have more in hand, and over all bands.
-PICK_READY = f"""
-WITH RECURSIVE payers (tenant) AS (
-    (SELECT tenant FROM lanes WHERE state = 1 ORDER BY tenant LIMIT 1)
-    UNION ALL
-    SELECT (SELECT lanes.tenant FROM lanes WHERE state = 1 AND lanes.tenant > payers.tenant
-            ORDER BY lanes.tenant LIMIT 1)
-    FROM payers WHERE payers.tenant IS NOT NULL
-), room (tenant, most) AS (
-    SELECT payers.tenant, CASE WHEN tenants.most_active IS NULL THEN $1::integer ELSE least($1::integer, greatest(
-        tenants.most_active - (SELECT count(*) FROM lanes WHERE holder IS NOT NULL AND tenant = payers.tenant), 0)) END
-    FROM payers JOIN tenants ON tenants.id = payers.tenant
-), ranked AS (
-    SELECT found.id, found.rank, found.flow,
-        row_number() OVER (PARTITION BY room.tenant ORDER BY found.rank) AS place, room.most
-    FROM room CROSS JOIN unnest($2::smallint[]) AS bands (band) CROSS JOIN LATERAL (
-        SELECT id, rank, flow FROM lanes
-        WHERE state = 1 AND tenant = room.tenant AND lanes.band = bands.band AND flow NOT IN {_BLOCKED}
-        ORDER BY rank LIMIT room.most FOR UPDATE SKIP LOCKED) AS found
+# The same of lanes that are locked, and have not been changed since: they are where they were then.
+PLACE_AT = _PLACE.format(
+    given="unnest($1::integer[], $3::tid[]) AS given (id, place)",
+    place="given.place",
+    found="lanes.ctid = placed.place",
 )
-SELECT id, rank, flow FROM ranked WHERE place <= most ORDER BY rank, id LIMIT $1
-"""
-
-# Lease the lanes; the fence grows with every lease.
-HOLD = """
-UPDATE lanes SET state = 2, ready_at = $3, holder = $4, fence = fence + 1, reason = 'leased', taken_rank = given.taken,
-    taken_at = $5
-FROM unnest($1::integer[], $2::bigint[]) AS given (id, taken) WHERE lanes.id = given.id
-RETURNING lanes.id, key, fence, gap_ms, stretch, strikes, rank
-"""
 
 # How many lanes are in somebody's hands.
 HELD_LANES = "SELECT count(*) FROM lanes WHERE holder IS NOT NULL"
 
-# The very front of all ready lanes but these.
-FRONT = f"""
-WITH RECURSIVE payers (tenant) AS (
-    (SELECT tenant FROM lanes WHERE state = 1 ORDER BY tenant LIMIT 1)
-    UNION ALL
-    SELECT (SELECT lanes.tenant FROM lanes WHERE state = 1 AND lanes.tenant > payers.tenant
-            ORDER BY lanes.tenant LIMIT 1)
-    FROM payers WHERE payers.tenant IS NOT NULL
-)
-SELECT found.rank, found.flow
-FROM payers CROSS JOIN generate_series(0, 3) AS bands (band) CROSS JOIN LATERAL (
-    SELECT rank, flow FROM lanes
-    WHERE state = 1 AND tenant = payers.tenant AND lanes.band = bands.band AND id <> ALL ($1::integer[])
-        AND flow NOT IN {_BLOCKED}
-    ORDER BY rank LIMIT 1) AS found
-ORDER BY found.rank LIMIT 1
-"""
-
 # The next items of each held lane. Beyond the first, which is free for whoever claims the lane, they come as long as
-# no other flow stands before them: within the window of the front, or all of the front's own flow.
+# no other flow stands before them: within the window of the front, or all of the front's own flow. Their jobs are found
+# by one walk through the index, in its order, and not by a search for each.
 NEXT_ITEMS = f"""
-SELECT held.lane, next.rank, next.job, next.flow, jobs.kind, jobs."order", jobs.failures, jobs.deaths, jobs.created_at,
+WITH next AS MATERIALIZED (
+    SELECT held.lane, chosen.rank, chosen.job, chosen.flow
+    FROM unnest($1::integer[], $2::integer[]) AS held (lane, most) CROSS JOIN LATERAL (
+        SELECT rank, job, flow FROM (
+            SELECT rank, job, flow, bool_and(flow = $5::integer) OVER line AS alone, row_number() OVER line AS place
+            FROM (
+                SELECT rank, job, flow FROM items
+                WHERE items.lane = held.lane AND not_before <= $3 AND flow NOT IN {BLOCKED}
+                ORDER BY rank, job LIMIT held.most) AS first
+            WINDOW line AS (ORDER BY rank, job)) AS ranked
+        WHERE $4::bigint IS NULL OR rank <= $4 OR alone OR (place = 1 AND $6::boolean)) AS chosen
+)
+SELECT next.lane, next.rank, next.job, next.flow, jobs.kind, jobs."order", jobs.failures, jobs.deaths, jobs.created_at,
     jobs.trail
-FROM unnest($1::integer[], $2::integer[]) AS held (lane, most) CROSS JOIN LATERAL (
-    SELECT rank, job, flow FROM (
-        SELECT rank, job, flow, bool_and(flow = $5::integer) OVER line AS alone, row_number() OVER line AS place
-        FROM (
-            SELECT rank, job, flow FROM items
-            WHERE items.lane = held.lane AND not_before <= $3 AND flow NOT IN {_BLOCKED}
-            ORDER BY rank, job LIMIT held.most) AS first
-        WINDOW line AS (ORDER BY rank, job)) AS ranked
-    WHERE $4::bigint IS NULL OR rank <= $4 OR alone OR (place = 1 AND $6::boolean)) AS next
-JOIN jobs ON jobs.id = next.job
+FROM next JOIN jobs ON jobs.id = next.job
+WHERE jobs.id = ANY (ARRAY (SELECT job FROM next))
+ORDER BY next.lane, next.rank, next.job
 """
 
 # Note how far into their lanes the holders have got.
 NOTE_TAKEN = """
 UPDATE lanes SET taken_rank = greatest(lanes.taken_rank, given.rank), taken_at = $3
 FROM unnest($1::integer[], $2::bigint[]) AS given (id, rank) WHERE lanes.id = given.id
+RETURNING lanes.key, lanes.ctid
 """
 
-# When the next waiting lane will be ready.
-NEXT_READY_AT = "SELECT ready_at FROM lanes WHERE state = 2 ORDER BY ready_at LIMIT 1"
-
 # The clock only goes forward.
-MOVE_CLOCK = "SELECT setval('fair_clock', greatest(last_value, $1)) FROM fair_clock"
+MOVE_CLOCK = """
+SELECT setval('fair_clock', greatest(last_value, least($2::bigint, greatest($1::bigint, last_value + $3::bigint))))
+FROM fair_clock
+"""
 
 # Which of these lanes are still held under the fence that goes with them.
 STILL_HELD = """
@@ -248,11 +238,19 @@ JOIN lanes ON lanes.key = given.key AND lanes.fence = given.fence WHERE lanes.ho
 ORDER BY lanes.id
 """
 
+# The lanes in a worker's name of which it does not say that it has them, locked.
+NOT_IN_HAND = """
+SELECT id, ctid, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes WHERE holder = $1 AND NOT EXISTS (
+    SELECT 1 FROM unnest($2::text[], $3::integer[]) AS ours (key, fence)
+    WHERE ours.key = lanes.key AND ours.fence = lanes.fence)
+ORDER BY id FOR UPDATE
+"""
+
 # Hold lanes for longer.
 RENEW = """
 UPDATE lanes SET ready_at = $3
 FROM (SELECT lanes.id FROM unnest($1::text[], $2::integer[]) AS given (key, fence)
       JOIN lanes ON lanes.key = given.key AND lanes.fence = given.fence WHERE lanes.holder IS NOT NULL
       ORDER BY lanes.id FOR UPDATE OF lanes) AS ours
-WHERE lanes.id = ours.id RETURNING lanes.key
+WHERE lanes.id = ours.id RETURNING lanes.key, lanes.ctid
 """

@@ -10,10 +10,9 @@ from emissary.backends.cluster.settling import job_of
 from emissary.model.ids import JobId
 from emissary.model.moments import to_ms
 from emissary.model.scaling import Load
+from emissary.model.usage import USAGE_KEPT_LONGER
 
 __all__ = ["PostgresRetention", "PostgresWorkload"]
-
-_USAGE_KEPT_LONGER = timedelta(days=60)  # than jobs: ninety days, where those are kept for thirty
 
 _BODIES = "SELECT job, blob FROM results WHERE blob IS NOT NULL AND job < $1 ORDER BY job LIMIT $2"
 _FORGET_BODIES = "UPDATE results SET blob = NULL WHERE job = ANY ($1::uuid[])"
@@ -46,6 +45,7 @@ DELETE FROM marks WHERE (flow, mark) IN (SELECT flow, mark FROM marks WHERE flow
 
 _DROP_BATCHES = """
 WITH counts AS (DELETE FROM tallies WHERE flow = ANY ($1::integer[])),
+    codes AS (DELETE FROM outcomes WHERE flow = ANY ($1::integer[])),
     gone AS (DELETE FROM batches WHERE flow = ANY ($1::integer[]) RETURNING flow)
 DELETE FROM flows WHERE id IN (SELECT flow FROM gone)
 """
@@ -99,7 +99,7 @@ class PostgresRetention:
         return await self._database.write(_DROP_LANES, to_ms(before), most)
 
     async def _drop_what_else(self, when: datetime, most: int) -> int:
-        day = (when - _USAGE_KEPT_LONGER).astimezone(UTC).date()
+        day = (when - USAGE_KEPT_LONGER).astimezone(UTC).date()
         dropped = await self._partitions.drop("usage", day) + await self._database.write(_DROP_USAGE, day)
         dropped += await self._drop_batches(when, most)
         for statement in (_DROP_FIRINGS, _DROP_ALERTS):

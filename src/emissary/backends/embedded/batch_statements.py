@@ -9,15 +9,20 @@ __all__ = [
     "BATCH",
     "BLOCK",
     "BRING_BACK",
+    "DROP_MISSES",
     "ENDED_BADLY",
     "ENDED_SO",
     "FINISHED",
     "FORGET_RESULTS",
+    "HEAR",
     "LINES",
+    "LINES_AT",
     "LINES_BADLY_ENDED",
+    "LOST",
     "MAKE_NEW",
     "MARK",
     "MARK_ADMITTED",
+    "MISSES",
     "NEXT_JOBS",
     "OF_ACCOUNT",
     "OPEN",
@@ -36,16 +41,27 @@ __all__ = [
 _BADLY = "state IN ('failed', 'refused')"
 
 OPEN = """
-INSERT INTO batches (id, flow, account, kind, name, "order", priority, created_at)
-SELECT :id, flows.id, :account, :kind, :name, :order, :priority, :now FROM flows WHERE flows.key = :id
+INSERT INTO batches (id, flow, account, kind, name, "order", priority, created_at, heard_at)
+SELECT :id, flows.id, :account, :kind, :name, :order, :priority, :now, :now FROM flows WHERE flows.key = :id
 """
 
 SEAL = "UPDATE batches SET sealed = 1 WHERE id = :batch"
 
+# More may still come into the batch, unless it has ended.
+HEAR = "UPDATE batches SET heard_at = max(heard_at, :now) WHERE id = :batch AND state IN ('running', 'paused')"
+
+# Batches into which nothing has come for long, though nobody said that it was all.
+LOST = """
+SELECT id FROM batches WHERE NOT sealed AND finished_at IS NULL AND heard_at < :before ORDER BY heard_at LIMIT :most
+"""
+
 # A batch with its counts, and with what is in hand at this moment: the lanes that are held are looked through for that.
 BATCH = """
 SELECT batches.id, batches.account, batches.kind, batches.name, batches."order", batches.priority, batches.state,
-    batches.sealed, batches.created_at, batches.finished_at, batches.flow, flows.submitted,
+    batches.sealed, batches.created_at, batches.finished_at, batches.reason, batches.flow, flows.submitted,
+    tallies.ended_at AS last_end,
+    (SELECT json_group_object(code, number) FROM outcomes
+     WHERE outcomes.flow = batches.flow AND number > 0) AS outcomes,
     coalesce(tallies.completed, 0) AS completed, coalesce(tallies.refused, 0) AS refused,
     coalesce(tallies.failed, 0) AS failed, coalesce(tallies.cancelled, 0) AS cancelled,
     coalesce(tallies.cached, 0) AS cached, coalesce(tallies.credits, 0) AS credits,
@@ -70,7 +86,7 @@ BRING_BACK = "UPDATE flows SET last = (SELECT tag FROM clock) WHERE id = :flow"
 
 # What this means for the jobs is done by and by, from the first of them on.
 MARK = """
-UPDATE batches SET state = :state, finished_at = :ended_at, untidy = -1 WHERE id = :batch
+UPDATE batches SET state = :state, finished_at = :ended_at, reason = :reason, untidy = -1 WHERE id = :batch
 """
 
 # A batch of which some is left to do.
@@ -113,8 +129,8 @@ WHERE jobs.number = given.number
 
 # Jobs of a batch that ended so.
 ENDED_SO = """
-SELECT json_group_array(json_array(number, lane, state)) FROM (
-    SELECT number, lane, state FROM jobs
+SELECT json_group_array(json_array(number, lane, state, outcome ->> 'code')) FROM (
+    SELECT number, lane, state, outcome FROM jobs
     WHERE flow = :flow AND position >= 0 AND state IN (SELECT value FROM json_each(:states))
     ORDER BY position LIMIT :most)
 """
@@ -171,6 +187,28 @@ ORDER BY jobs.position LIMIT :most
 """  # noqa: S608 - made of constants
 
 LINES_BADLY_ENDED = LINES.replace("jobs.position > :after AND", f"jobs.position > :after AND jobs.{_BADLY} AND")
+
+# Of the ledger what stands at these positions.
+LINES_AT = f"""
+{_LINE}
+FROM batches CROSS JOIN flows ON flows.id = batches.flow CROSS JOIN json_each(:positions) AS asked
+CROSS JOIN jobs ON jobs.flow = batches.flow AND jobs.position = asked.value AND likely(jobs.position >= 0)
+CROSS JOIN lanes ON lanes.id = jobs.lane
+WHERE batches.id = :batch
+"""
+
+# Which of these marks the account asked for in vain. They come in one piece, 16 bytes each.
+MISSES = """
+SELECT misses.mark, misses.code FROM json_each(:places)
+CROSS JOIN misses ON misses.tenant = (SELECT id FROM tenants WHERE account = :account)
+    AND misses.mark = substr(:marks, 16 * value + 1, 16)
+WHERE misses.until > :now
+"""
+
+DROP_MISSES = """
+DELETE FROM misses WHERE (tenant, mark) IN (
+    SELECT tenant, mark FROM misses WHERE until <= :now ORDER BY until LIMIT :most)
+"""
 
 # Results in the order in which they were written.
 FINISHED = f"""

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from emissary.backends.batch_rows import batch_of
 from emissary.backends.embedded import batch_statements as sql
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.ending import complete
@@ -13,12 +14,12 @@ from emissary.backends.embedded.flows import Blocked, has_ended
 from emissary.backends.embedded.lists import as_list, one
 from emissary.backends.embedded.statements import MAKE_FLOWS, MAKE_TENANTS
 from emissary.backends.embedded.tidying import put_back, tidy_some
-from emissary.model.batches import Batch, BatchState, Counts, NewBatch
-from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
-from emissary.model.jobs import JobState, Kind, Priority
-from emissary.model.moments import from_ms, to_ms
+from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, NewBatch
+from emissary.model.ids import BatchId, JobId, ulid_of
+from emissary.model.jobs import JobState
+from emissary.model.moments import to_ms
 
-__all__ = ["SqliteBatches"]
+__all__ = ["SqliteBatches", "find_row"]
 
 _BLOCKED = {
     BatchState.RUNNING: Blocked.NOT,
@@ -46,46 +47,28 @@ class SqliteBatches:
     async def seal(self, batch: BatchId) -> None:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(sql.SEAL, {"batch": batch})
-            found = _find(connection, batch)
+            found = find_row(connection, batch)
             if found is not None:
                 complete(connection, [found["flow"]])  # all of it may have ended before
 
         await self._database.write(work)
 
+    async def hear(self, batch: BatchId, now: datetime) -> bool:
+        values = {"batch": batch, "now": to_ms(now)}
+        return bool(await self._database.write(lambda connection: connection.execute(sql.HEAR, values).rowcount))
+
     async def find(self, batch: BatchId) -> Batch | None:
-        row = await self._database.read(lambda connection: _find(connection, batch))
-        return None if row is None else _batch(row)
-
-    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
-        def work(connection: sqlite3.Connection) -> list[Batch]:
-            values = {"account": account, "before": before, "most": most}
-            rows = (_find(connection, name) for (name,) in connection.execute(sql.OF_ACCOUNT, values).fetchall())
-            return [_batch(row) for row in rows if row is not None]
-
-        return await self._database.read(work)
+        row = await self._database.read(lambda connection: find_row(connection, batch))
+        return None if row is None else batch_of(row)
 
     async def mark(self, batch: BatchId, state: BatchState, now: datetime) -> bool:
-        blocked = _BLOCKED.get(state)
-        if blocked is None:
+        if state not in _BLOCKED:
             raise ValueError(f"a batch cannot be told to be {state.value}: that follows from what is in it")
-
-        def work(connection: sqlite3.Connection) -> bool:
-            found = _find(connection, batch)
-            if found is None or has_ended(found["state"]):
-                return False
-            if found["state"] != state:
-                connection.execute(sql.BLOCK, {"flow": found["flow"], "blocked": blocked})
-                if state is BatchState.RUNNING:
-                    connection.execute(sql.BRING_BACK, {"flow": found["flow"]})
-                ended_at = to_ms(now) if state is BatchState.CANCELLED else None
-                connection.execute(sql.MARK, {"batch": batch, "state": state, "ended_at": ended_at})
-            return True
-
-        return await self._database.write(work)
+        return await self._database.write(lambda connection: _mark(connection, batch, state, now=now))
 
     async def again(self, batch: BatchId, states: Collection[JobState], now: datetime, *, most: int) -> int:
         def work(connection: sqlite3.Connection) -> int:
-            found = _find(connection, batch)
+            found = find_row(connection, batch)
             if found is None or not found["sealed"] or found["state"] == BatchState.CANCELLED:
                 return 0
             return put_back(connection, batch, states, now, most=most)
@@ -98,7 +81,7 @@ class SqliteBatches:
             raise ValueError(f"{job} is not the name of a job")
 
         def work(connection: sqlite3.Connection) -> bool:
-            found = _find(connection, batch)
+            found = find_row(connection, batch)
             if found is None:
                 return False
             values = {"flow": found["flow"], "job": identity, "most": most}
@@ -112,13 +95,37 @@ class SqliteBatches:
         return await self._database.write(work)
 
     async def tidy(self, now: datetime, *, most: int) -> int:
-        done = 0
+        done = await self._database.write(partial(_clear_up, now=now, most=most))
         while done < most:
             tidied = await self._database.write(partial(tidy_some, now=now, most=min(_TIDIED_AT_ONCE, most - done)))
             if not tidied:
                 break
             done += tidied
         return done
+
+
+def _mark(
+    connection: sqlite3.Connection, batch: BatchId, state: BatchState, *, now: datetime, reason: str | None = None
+) -> bool:
+    found = find_row(connection, batch)
+    if found is None or has_ended(found["state"]):
+        return False
+    if found["state"] != state:
+        connection.execute(sql.BLOCK, {"flow": found["flow"], "blocked": _BLOCKED[state]})
+        if state is BatchState.RUNNING:
+            connection.execute(sql.BRING_BACK, {"flow": found["flow"]})
+        ended_at = to_ms(now) if state is BatchState.CANCELLED else None
+        connection.execute(sql.MARK, {"batch": batch, "state": state, "ended_at": ended_at, "reason": reason})
+    return True
+
+
+def _clear_up(connection: sqlite3.Connection, now: datetime, most: int) -> int:
+    """Cancel what nobody fills any more, and forget what was missed long ago; how much it was."""
+    lost = connection.execute(sql.LOST, {"before": to_ms(now - LOST_AFTER), "most": most}).fetchall()
+    for (batch,) in lost:
+        _mark(connection, batch, BatchState.CANCELLED, now=now, reason=INTAKE_LOST)
+    values = {"now": to_ms(now), "most": most - len(lost)}
+    return len(lost) + connection.execute(sql.DROP_MISSES, values).rowcount
 
 
 def _columns(batch: NewBatch, now: datetime) -> dict[str, Any]:
@@ -133,29 +140,8 @@ def _columns(batch: NewBatch, now: datetime) -> dict[str, Any]:
     }
 
 
-def _find(connection: sqlite3.Connection, batch: BatchId) -> dict[str, Any] | None:
+def find_row(connection: sqlite3.Connection, batch: BatchId) -> dict[str, Any] | None:
+    """The columns of a batch, by their names."""
     cursor = connection.execute(sql.BATCH, {"batch": batch})
     row = cursor.fetchone()
     return None if row is None else dict(zip((column[0] for column in cursor.description), row, strict=True))
-
-
-def _batch(row: dict[str, Any]) -> Batch:
-    state, total = BatchState(row["state"]), row["submitted"]
-    ends = {name: row[name] for name in ("completed", "refused", "failed", "cancelled", "cached", "credits")}
-    if state is BatchState.CANCELLED:  # the rows of its jobs say so only once they are tidied up
-        ends["cancelled"] = total - ends["completed"] - ends["refused"] - ends["failed"]
-    return Batch(
-        id=BatchId(row["id"]),
-        account=AccountId(row["account"]),
-        kind=Kind(row["kind"]),
-        name=row["name"],
-        order=row["order"],
-        priority=Priority(row["priority"]),
-        state=state,
-        sealed=bool(row["sealed"]),
-        total=total,
-        active=row["active"],
-        created_at=from_ms(row["created_at"]),
-        finished_at=None if row["finished_at"] is None else from_ms(row["finished_at"]),
-        counts=Counts(**ends),
-    )

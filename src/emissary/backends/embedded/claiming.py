@@ -2,25 +2,25 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
+from emissary.backends.bands import bands_of, competing_bands, most_on_top
+from emissary.backends.embedded import settling_statements as ends
 from emissary.backends.embedded import statements as sql
-from emissary.backends.embedded.flows import is_parked
 from emissary.backends.embedded.lining_up import place
 from emissary.backends.embedded.lists import as_list, one, reader
-from emissary.model.fairness import tag_of, window_from
-from emissary.model.ids import AccountId, BatchId, JobId
+from emissary.model.fairness import Service, window_from
+from emissary.model.ids import AccountId, BatchId, JobId, WorkerId
 from emissary.model.jobs import Kind
-from emissary.model.lanes import Claim, Claimed, Grip, Item, LaneKey, Lease, Taken, Wish
+from emissary.model.lanes import Claim, Claimed, Grip, Holding, Item, LaneKey, Lease, Taken, Wish
 from emissary.model.moments import from_ms, to_ms
 
 __all__ = ["claim", "still_held", "take", "wake"]
 
-_URGENT = 1  # the last of the bands in which somebody waits
 _WOKEN_AT_ONCE = 1_000
 _FIRST, _LAST = -(1 << 62), 1 << 62  # before and behind all ranks
 
@@ -34,6 +34,7 @@ class _Chain(NamedTuple):
     flow: int
     tenant: int
     room: int | None
+    is_batch: int  # SQLite has no truth but 0 and 1
 
 
 class _Picked(NamedTuple):
@@ -46,6 +47,7 @@ class _Picked(NamedTuple):
     rank: int
     flow: int
     tenant: int
+    band: int
 
 
 class _Front(NamedTuple):
@@ -84,6 +86,8 @@ _read_held = reader(tuple[str, int])
 
 def claim(connection: sqlite3.Connection, asked: Claim, now: datetime) -> Claimed:
     """Lease the first ready lanes, with their first items."""
+    if asked.holding is not None:
+        _give_back(connection, asked.worker, asked.holding, now)
     wake(connection, now)
     picked, front = _pick(connection, asked)
     items: dict[int, tuple[Item, ...]] = {}
@@ -107,7 +111,8 @@ def take(connection: sqlite3.Connection, wishes: Sequence[Wish], now: datetime) 
     if not granted:
         return Taken({}, lost)
     most = max(wish.items + len(wish.in_hand) for wish, _ in granted)
-    front = min((_Front(chain.rank, chain.flow) for chain in _chains(connection)), default=None)
+    competing = _chains(connection, competing_bands(wishes))
+    front = min((_Front(chain.rank, chain.flow) for chain in competing), default=None)
     found = _next_items(connection, {lane: _FIRST for _, lane in granted}, most, now, front=front)
     taken: dict[LaneKey, tuple[Item, ...]] = {}
     for wish, lane in granted:
@@ -117,7 +122,7 @@ def take(connection: sqlite3.Connection, wishes: Sequence[Wish], now: datetime) 
     reached = [(held[key], items[-1].rank) for key, items in taken.items()]
     if reached:
         connection.execute(sql.NOTE_TAKEN, {"lanes": as_list(reached), "now": to_ms(now)})
-        _move_clock(connection, [item.rank for items in taken.values() for item in items])
+        _move_clock(connection, taken.values())
     return Taken(taken, lost)
 
 
@@ -137,26 +142,60 @@ def still_held(connection: sqlite3.Connection, grips: Sequence[Grip]) -> dict[La
     return {LaneKey(key): lane for key, lane in _read_held(one(connection, sql.STILL_HELD, {"grips": pairs}))}
 
 
+def _give_back(connection: sqlite3.Connection, worker: WorkerId, holding: Holding, now: datetime) -> None:
+    """Whatever is in the worker's name without its knowledge goes back into line."""
+    grips = as_list([(grip.lane, grip.fence) for grip in holding.grips])
+    lanes = one(connection, sql.NOT_IN_HAND, {"worker": worker, "grips": grips})
+    gap_ms = holding.gap // timedelta(milliseconds=1)
+    connection.execute(ends.FORSAKE, {"lanes": lanes, "now": to_ms(now), "gap_ms": gap_ms})
+    place(connection, _read_numbers(lanes), now)
+
+
 def _pick(connection: sqlite3.Connection, asked: Claim) -> tuple[list[_Picked], _Front | None]:
     """The lanes to lease, and the first of those that are left."""
-    most = asked.lanes
+    most = asked.lanes + asked.urgent
     if asked.most_held is not None:
         most = min(most, asked.most_held - one(connection, sql.HELD_LANES))
-    chains = _chains(connection) if most > 0 else []
-    wanted = [chain for chain in chains if not asked.urgent or chain.band <= _URGENT]
-    if not wanted:
+    chains = _chains(connection, bands_of(asked.things), asked.most_of_account) if most > 0 else []
+    if not chains:
         return [], None
-    values = {"chains": as_list(wanted), "most": most + 1 + _surplus(wanted)}
-    found = _within_limits(_read_picked(one(connection, sql.PICK, values)), wanted)
-    left = [_Front(lane.rank, lane.flow) for lane in found[most : most + 1]]
-    if asked.urgent:
-        left += [_Front(chain.rank, chain.flow) for chain in chains if chain.band > _URGENT]
-    return found[:most], min(left, default=None)
+    lanes = min(asked.lanes, most)
+    found = _follow(connection, chains, chains, lanes + 1)
+    picked = found[:lanes]
+    if len(found) > lanes and most > lanes:
+        picked += _on_top(connection, chains, picked, most - lanes)
+    taken = {lane.id for lane in picked}
+    left = [_Front(lane.rank, lane.flow) for lane in found[lanes:] if lane.id not in taken]
+    left += [_Front(chain.rank, chain.flow) for chain in chains if chain.lane not in taken]
+    return picked, min(left, default=None)
 
 
-def _chains(connection: sqlite3.Connection) -> list[_Chain]:
-    """The chains of accounts that may have more in hand."""
-    return [chain for chain in _read_chains(one(connection, sql.CHAINS)) if chain.room is None or chain.room > 0]
+def _on_top(connection: sqlite3.Connection, chains: list[_Chain], picked: list[_Picked], most: int) -> list[_Picked]:
+    """Of what is left: lanes in which somebody waits for an answer, and a few for whoever has just come."""
+    taken = {lane.id for lane in picked}
+    in_hand = {lane.flow for lane in picked}.union(_read_numbers(one(connection, sql.FLOWS_IN_HAND)))
+    gone = Counter((lane.flow, lane.band) for lane in picked)
+    wanted, followed = [], []
+    for chain in chains:
+        room = most_on_top(chain.band, most, is_batch=bool(chain.is_batch), is_new=chain.flow not in in_hand)
+        if room > 0:
+            wanted.append(chain)
+            length = room + gone[chain.flow, chain.band]  # the chains still begin with what was picked
+            followed.append(chain._replace(room=length if chain.room is None else min(length, chain.room)))
+    found = _follow(connection, wanted, followed, most + len(picked)) if wanted else []
+    return [lane for lane in found if lane.id not in taken][:most]
+
+
+def _follow(connection: sqlite3.Connection, chains: list[_Chain], followed: list[_Chain], most: int) -> list[_Picked]:
+    """The first lanes of these chains, within the limits of their accounts."""
+    values = {"chains": as_list(followed), "most": most + _surplus(chains)}
+    return _within_limits(_read_picked(one(connection, sql.PICK, values)), chains)[:most]
+
+
+def _chains(connection: sqlite3.Connection, bands: Collection[int], most_of_account: int | None = None) -> list[_Chain]:
+    """The chains of these bands, of accounts that may have more in hand."""
+    chains = _read_chains(one(connection, sql.CHAINS, {"most_of_account": most_of_account}))
+    return [chain for chain in chains if chain.band in bands and (chain.room is None or chain.room > 0)]
 
 
 def _surplus(chains: list[_Chain]) -> int:
@@ -242,7 +281,7 @@ def _hold(
     rows = as_list([(lane.id, lane.tenant, reached.get(lane.id)) for lane in lanes])
     values = {"lanes": rows, "until": to_ms(asked.until), "worker": asked.worker, "now": to_ms(now)}
     connection.execute(sql.HOLD, values)
-    _move_clock(connection, [item.rank for each in items.values() for item in each])
+    _move_clock(connection, items.values())
 
 
 def _lease(lane: _Picked, items: tuple[Item, ...]) -> Lease:
@@ -250,8 +289,7 @@ def _lease(lane: _Picked, items: tuple[Item, ...]) -> Lease:
     return Lease(Grip(LaneKey(lane.key), lane.fence + 1), items, gap, lane.stretch, lane.strikes)
 
 
-def _move_clock(connection: sqlite3.Connection, ranks: list[int]) -> None:
-    """Parked items have the tags of long ago: they do not move the clock."""
-    tags = [tag_of(rank) for rank in ranks if not is_parked(rank)]
-    if tags:
-        connection.execute(sql.MOVE_CLOCK, {"tag": max(tags)})
+def _move_clock(connection: sqlite3.Connection, handed_out: Iterable[Sequence[Item]]) -> None:
+    service = Service.of(handed_out)
+    if service is not None:
+        connection.execute(sql.MOVE_CLOCK, {"first": service.first, "last": service.last, "turns": service.turns})

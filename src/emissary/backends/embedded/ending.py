@@ -10,11 +10,12 @@ import msgspec
 
 from emissary.backends.embedded import settling_statements as sql
 from emissary.backends.embedded.lists import as_list, one, reader
+from emissary.model.batches import MISS_KEPT
 from emissary.model.ids import JobId
 from emissary.model.jobs import JobState, StoredResult
 from emissary.model.moments import to_ms
 
-__all__ = ["End", "Place", "complete", "count", "end", "places_of"]
+__all__ = ["End", "Place", "complete", "count", "count_outcomes", "end", "places_of"]
 
 _ROWS_AT_ONCE = 64
 _COLUMNS = ("completed", "refused", "failed", "cancelled", "cached", "credits")
@@ -29,7 +30,9 @@ class Place(NamedTuple):
     flow: int
     in_batch: int
     blocked: int
-    id: JobId = JobId("")  # where it was asked for
+    id: JobId = JobId("")  # where it was asked for, and what it is
+    kind: str = ""
+    tenant: int = 0
 
 
 class End(NamedTuple):
@@ -42,6 +45,7 @@ class End(NamedTuple):
     failures: int | None = None
     credits: int = 0
     cached: bool = False
+    miss: bytes | None = None
 
 
 _read_places = reader(Place)
@@ -62,6 +66,9 @@ def end(connection: sqlite3.Connection, ends: Sequence[End], now: datetime) -> N
     rows = [(each.stood.number, each.state, each.started_at, each.failures, _outcome(each)) for each in ends]
     connection.execute(sql.END_JOBS, {"jobs": as_list(rows), "now": to_ms(now)})
     _keep_results(connection, ends)
+    batched = ((each.stood.flow, each.result.code) for each in ends if each.stood.in_batch and each.result is not None)
+    count_outcomes(connection, Counter(batched))
+    _keep_misses(connection, [each for each in ends if each.miss is not None], now)
     count(connection, _tallies(ends), now)
 
 
@@ -70,6 +77,13 @@ def count(connection: sqlite3.Connection, tallies: Mapping[int, Counter[str]], n
     rows = [(flow, *(tally[column] for column in _COLUMNS)) for flow, tally in tallies.items()]
     connection.execute(sql.TALLY, {"tallies": as_list(rows), "now": to_ms(now)})
     complete(connection, list(tallies))
+
+
+def count_outcomes(connection: sqlite3.Connection, outcomes: Mapping[tuple[int, str | None], int]) -> None:
+    """Add to what jobs of batches came to, by flow and code."""
+    rows = [(flow, code, number) for (flow, code), number in outcomes.items() if code is not None]
+    if rows:
+        connection.execute(sql.COUNT_OUTCOMES, {"outcomes": as_list(rows)})
 
 
 def complete(connection: sqlite3.Connection, flows: list[int]) -> None:
@@ -91,6 +105,14 @@ def _keep_results(connection: sqlite3.Connection, ends: Sequence[End]) -> None:
         rows = kept[start : start + _ROWS_AT_ONCE]
         statement = sql.KEEP_RESULT.format(rows=", ".join(["(?, ?, ?, ?)"] * len(rows)))
         connection.execute(statement, [value for row in rows for value in row])
+
+
+def _keep_misses(connection: sqlite3.Connection, ends: Sequence[End], now: datetime) -> None:
+    if ends:
+        rows = [(place, each.stood.flow, (each.result and each.result.code) or "") for place, each in enumerate(ends)]
+        marks = b"".join(each.miss or b"" for each in ends)
+        values = {"misses": as_list(rows), "marks": marks, "until": to_ms(now + MISS_KEPT)}
+        connection.execute(sql.KEEP_MISSES, values)
 
 
 def _tallies(ends: Sequence[End]) -> dict[int, Counter[str]]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from emissary.backends.embedded import statements as sql
 from emissary.backends.embedded.lists import as_list, one, reader
-from emissary.model.fairness import PARKED, Turns, rank_of, turns_for
+from emissary.model.fairness import PARKED, Turns, is_parked, rank_of, turns_for
 from emissary.model.jobs import NewJob, Priority
 
-__all__ = ["Blocked", "Flow", "Line", "flow_key", "flows_of", "has_ended", "is_parked", "open_flows", "parked"]
+__all__ = ["Blocked", "Flow", "Line", "flow_key", "flows_of", "has_ended", "open_flows", "parked"]
 
 
 class Blocked(IntEnum):
@@ -33,6 +33,9 @@ class Flow(NamedTuple):
     clock: int
     weight: float
     sharing: int
+    account: str
+    most_queued: int | None
+    has_balance: int  # of credits
 
     @property
     def turns(self) -> Turns:
@@ -72,11 +75,6 @@ def has_ended(batch_state: str | None) -> bool:
 def parked(rank: int) -> int:
     """The rank while the flow is paused."""
     return rank if is_parked(rank) else rank + PARKED
-
-
-def is_parked(rank: int) -> bool:
-    """Ranks may be below zero: what is parked is about PARKED, on either side."""
-    return rank > PARKED // 2
 
 
 class Line:

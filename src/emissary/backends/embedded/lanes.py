@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from emissary.backends.embedded import claiming, settling
 from emissary.backends.embedded import statements as sql
+from emissary.backends.embedded.allowances import QueueRoom
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.lining_up import submit
 from emissary.backends.embedded.lists import as_list
@@ -23,8 +24,11 @@ class SqliteLanes:
     def __init__(self, database: Database) -> None:
         self._write = database.write
 
-    async def submit(self, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
-        return await self._write(lambda connection: submit(connection, jobs, now))
+    async def submit(
+        self, jobs: Sequence[NewJob], now: datetime, *, most_queued: int | None = None
+    ) -> frozenset[JobId]:
+        room = QueueRoom(most_queued)
+        return await self._write(lambda connection: submit(connection, jobs, now, room=room))
 
     async def claim(self, claim: Claim, now: datetime) -> Claimed:
         return await self._write(lambda connection: claiming.claim(connection, claim, now))

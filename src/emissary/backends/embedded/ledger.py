@@ -2,15 +2,18 @@
 
 import sqlite3
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
+from emissary.backends.batch_rows import batch_of
 from emissary.backends.embedded import batch_statements as sql
+from emissary.backends.embedded.batches import find_row
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.lists import as_list
-from emissary.model.batches import Finished, LedgerLine
-from emissary.model.ids import BatchId, JobId
+from emissary.model.batches import Batch, Finished, LedgerLine
+from emissary.model.ids import AccountId, BatchId, JobId
 from emissary.model.jobs import JobState, StoredResult
-from emissary.model.moments import from_ms
+from emissary.model.moments import from_ms, to_ms
 
 __all__ = ["SqliteLedger"]
 
@@ -24,6 +27,14 @@ class SqliteLedger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def of_account(self, account: AccountId, *, before: BatchId | None, most: int) -> list[Batch]:
+        def work(connection: sqlite3.Connection) -> list[Batch]:
+            values = {"account": account, "before": before, "most": most}
+            rows = (find_row(connection, name) for (name,) in connection.execute(sql.OF_ACCOUNT, values).fetchall())
+            return [batch_of(row) for row in rows if row is not None]
+
+        return await self._database.read(work)
+
     async def order_of(self, batch: BatchId) -> bytes | None:
         rows = await self._read(sql.ORDER_OF, {"batch": batch})
         return rows[0][0] if rows else None
@@ -35,6 +46,15 @@ class SqliteLedger:
         wanted = None if states is None else as_list(list(states))
         rows = await self._read(statement, {"batch": batch, "after": after, "most": most, "states": wanted})
         return [_line(row) for row in rows]
+
+    async def at(self, batch: BatchId, positions: Collection[int]) -> list[LedgerLine]:
+        rows = await self._read(sql.LINES_AT, {"batch": batch, "positions": as_list(list(positions))})
+        return [_line(row) for row in rows]
+
+    async def misses(self, account: AccountId, marks: Collection[bytes], now: datetime) -> dict[bytes, str]:
+        places, joined = as_list(list(range(len(marks)))), b"".join(marks)
+        rows = await self._read(sql.MISSES, {"account": account, "places": places, "marks": joined, "now": to_ms(now)})
+        return dict(rows)
 
     async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
         if after and not (after.isdecimal() and len(after) <= _LONGEST_CURSOR):

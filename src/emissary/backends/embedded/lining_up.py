@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from emissary.backends.embedded import statements as sql
+from emissary.backends.embedded.allowances import QueueRoom
 from emissary.backends.embedded.flows import Flow, Line, flow_key, open_flows
 from emissary.backends.embedded.lists import as_list, one, reader
 from emissary.model.fairness import PARKED
@@ -43,14 +44,18 @@ _read_lanes = reader(LaneRow)
 _read_numbers = reader(int)
 
 
-def submit(connection: sqlite3.Connection, jobs: Sequence[NewJob], now: datetime) -> frozenset[JobId]:
-    """Write the jobs and their items; returns those that were accepted."""
+def submit(
+    connection: sqlite3.Connection, jobs: Sequence[NewJob], now: datetime, *, room: QueueRoom | None = None
+) -> frozenset[JobId]:
+    """Write the jobs and their items; returns those that were accepted. Without `room`, there is room for all."""
     keys = [flow_key(job) for job in jobs]
     flows = open_flows(connection, dict(zip(keys, jobs, strict=True)))
     accepted = [(flows[key], job) for key, job in zip(keys, jobs, strict=True) if key in flows]
     accepted = _unseen(connection, accepted)
     if not accepted:
         return frozenset()
+    if room is not None:
+        room.check(connection, accepted)
     line, lanes = Line(flows.values()), lanes_of(connection, dict.fromkeys(job.lane for _, job in accepted))
     last, at_once = one(connection, sql.LAST_JOB), to_ms(now)
     written, items = [], []

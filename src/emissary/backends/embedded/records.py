@@ -1,18 +1,19 @@
 """The records on SQLite: jobs, accounts, house rules."""
 
 import sqlite3
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.flows import Blocked
 from emissary.backends.embedded.lists import one
-from emissary.model.accounts import Account, ApiKey
+from emissary.model.accounts import Account
 from emissary.model.ids import AccountId, BatchId, JobId
 from emissary.model.jobs import Job, JobState, Kind, StoredResult
 from emissary.model.lanes import LaneKey, WhyWaiting
 from emissary.model.moments import from_ms, to_ms
 from emissary.model.robots import RobotsFile
+from emissary.model.waiting import PLAIN_TERMS, Standing, Terms, why_waiting
 
 __all__ = ["SqliteAccounts", "SqliteHouseRules", "SqliteJobRecords"]
 
@@ -33,12 +34,14 @@ WHERE jobs.id = ?
 """
 
 _PLACE_IN_LINE = """
-SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before, flows.blocked,
+SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, items.not_before, flows.blocked, lanes.holder IS NOT NULL,
+    lanes.gap_ms, lanes.stretch, tenants.most_active,
+    (SELECT count(*) FROM lanes AS held WHERE held.holder IS NOT NULL AND held.tenant = flows.tenant),
     (SELECT count(*) FROM (
         SELECT 1 FROM items AS before
         WHERE before.lane = items.lane AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000))
 FROM jobs JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.number
-JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow
+JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow JOIN tenants ON tenants.id = flows.tenant
 WHERE jobs.id = ? AND flows.blocked < 2 AND NOT (lanes.holder IS NOT NULL
     AND coalesce(items.rank <= lanes.taken_rank, false) AND items.not_before <= lanes.taken_at)
 """
@@ -59,8 +62,9 @@ class SqliteJobRecords:
     async def job(self, job: JobId, now: datetime) -> Job | None:
         return await self._database.read(lambda connection: _read_job(connection, job, now))
 
-    async def why_waiting(self, job: JobId, now: datetime) -> WhyWaiting | None:
-        return await self._database.read(lambda connection: _read_place(connection, job, now))
+    async def why_waiting(self, job: JobId, now: datetime, terms: Terms = PLAIN_TERMS) -> WhyWaiting | None:
+        standing = await self._database.read(lambda connection: _read_standing(connection, job))
+        return None if standing is None else why_waiting(standing, now, terms)
 
     async def depth(self) -> int:
         depth: int = await self._database.read(lambda connection: one(connection, _DEPTH))
@@ -106,21 +110,25 @@ def _state_of(row: dict[str, Any], now: datetime) -> JobState:
     return JobState.DELAYED if (row["not_before"] or 0) > to_ms(now) else JobState.WAITING
 
 
-def _read_place(connection: sqlite3.Connection, job: JobId, now: datetime) -> WhyWaiting | None:
+def _read_standing(connection: sqlite3.Connection, job: JobId) -> Standing | None:
     row = connection.execute(_PLACE_IN_LINE, (job,)).fetchone()
     if row is None:
         return None
-    key, state, ready_at, reason, not_before, blocked, ahead = row
-    lane = LaneKey(key)
-    if blocked or state == "paused":
-        return WhyWaiting(lane, "paused", None, ahead)
-    # The time of a leased lane is its lease's end, and that is nothing an item has to wait for.
-    rested_at = 0 if reason == "leased" else ready_at
-    if not_before > max(rested_at, to_ms(now)):
-        return WhyWaiting(lane, "back_off", from_ms(not_before), ahead)
-    if state == "waiting" and reason != "leased":
-        return WhyWaiting(lane, reason or "gap", from_ms(ready_at), ahead)
-    return WhyWaiting(lane, "in_line", None, ahead)
+    key, state, ready_at, reason, not_before, blocked, held, gap_ms, stretch, most_active, active, ahead = row
+    return Standing(
+        lane=LaneKey(key),
+        is_paused=bool(blocked) or state == "paused",
+        is_held=bool(held),
+        # The time of a leased lane is its lease's end, and that is nothing an item has to wait for.
+        rests_until=from_ms(ready_at) if state == "waiting" and reason != "leased" else None,
+        reason=reason,
+        not_before=from_ms(not_before),
+        ahead=ahead,
+        gap=None if gap_ms is None else timedelta(milliseconds=gap_ms),
+        stretch=stretch,
+        active=active,
+        most_active=most_active,
+    )
 
 
 class SqliteAccounts:
@@ -134,20 +142,19 @@ class SqliteAccounts:
         statement = "INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         await self._database.write(lambda connection: connection.execute(statement, values))
 
-    async def add_key(self, key: ApiKey) -> None:
-        values = (key.id, key.account, key.digest, to_ms(key.created_at))
-        statement = "INSERT INTO keys (id, account, digest, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-        await self._database.write(lambda connection: connection.execute(statement, values))
+    async def account(self, account: AccountId) -> Account | None:
+        statement = "SELECT id, name, created_at FROM accounts WHERE id = ?"
+        row = await self._database.read(lambda connection: connection.execute(statement, (account,)).fetchone())
+        return None if row is None else Account(AccountId(row[0]), row[1], from_ms(row[2]))
 
-    async def account_by_key(self, digest: bytes) -> AccountId | None:
-        statement = "SELECT account FROM keys WHERE digest = ?"
-        row = await self._database.read(lambda connection: connection.execute(statement, (digest,)).fetchone())
-        return None if row is None else AccountId(row[0])
+    async def accounts(self, *, after: str = "", most: int = 1_000) -> list[Account]:
+        statement = "SELECT id, name, created_at FROM accounts WHERE id > ? ORDER BY id LIMIT ?"
+        rows = await self._database.read(lambda connection: connection.execute(statement, (after, most)).fetchall())
+        return [Account(AccountId(row[0]), row[1], from_ms(row[2])) for row in rows]
 
-    async def has_keys(self) -> bool:
-        statement = "SELECT EXISTS (SELECT 1 FROM keys)"
-        row = await self._database.read(lambda connection: connection.execute(statement).fetchone())
-        return bool(row[0])
+    async def rename(self, account: AccountId, name: str) -> bool:
+        statement, values = "UPDATE accounts SET name = ? WHERE id = ?", (name, account)
+        return await self._database.write(lambda connection: connection.execute(statement, values).rowcount > 0)
 
 
 class SqliteHouseRules:

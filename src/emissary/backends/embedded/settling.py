@@ -11,6 +11,8 @@ from emissary.backends.embedded.ending import End, Place, end, places_of
 from emissary.backends.embedded.flows import Blocked, parked
 from emissary.backends.embedded.lining_up import ItemRow, lanes_of, line_up, place, submit
 from emissary.backends.embedded.lists import as_list, one, reader
+from emissary.backends.embedded.usage import note_usage
+from emissary.backends.usage_notes import Used
 from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
 from emissary.model.lanes import Grip, Release, Report, Settlement, Trial
@@ -31,6 +33,7 @@ _Told = tuple[Settlement, Place]
 
 _read_lanes = reader(tuple[str, int, int])
 _read_names = reader(JobId)
+_read_keys = reader(tuple[int, str])
 
 
 def settle(connection: sqlite3.Connection, report: Report, now: datetime) -> frozenset[JobId]:
@@ -43,7 +46,9 @@ def settle(connection: sqlite3.Connection, report: Report, now: datetime) -> fro
     follow_ups = [job for settlement, _ in told for job in settlement.follow_ups]
     if follow_ups:
         submit(connection, follow_ups, now)
-    end(connection, [_end_of(*each) for each in told if each[0].state in FINAL_STATES], now)
+    final = [each for each in told if each[0].state in FINAL_STATES]
+    end(connection, [_end_of(*each) for each in final], now)
+    note_usage(connection, [_used(*each) for each in final], now)
     _postpone(connection, [each for each in told if each[0].state is JobState.DELAYED], now)
     _move(connection, [each for each in told if each[0].state is JobState.WAITING], now)
     released = _release(connection, report.releases, ours, now)
@@ -69,6 +74,9 @@ def forsake(connection: sqlite3.Connection, workers: Sequence[WorkerId], now: da
     connection.execute(sql.BLAME, values)
     deadly = places_of(connection, _read_names(one(connection, sql.POISON, {**values, "deadly": _DEADLY})))
     end(connection, [End(stood, JobState.FAILED, _POISON) for stood in deadly.values()], now)
+    keys = dict(_read_keys(one(connection, sql.LANE_KEYS, values)))
+    killers = [(stood.tenant, stood.kind, keys[stood.lane]) for stood in deadly.values()]
+    note_usage(connection, [(*killer, JobState.FAILED, 0, False) for killer in killers], now)
     connection.execute(sql.FORSAKE, {**values, "now": to_ms(now), "gap_ms": gap // _MILLISECOND})
     place(connection, lanes, now)
     return len(lanes)
@@ -114,7 +122,13 @@ def _end_of(settlement: Settlement, stood: Place) -> End:
         settlement.failures,
         settlement.credits,
         settlement.cached,
+        settlement.miss,
     )
+
+
+def _used(settlement: Settlement, stood: Place) -> Used:
+    lane, state = settlement.grip.lane, settlement.state
+    return stood.tenant, stood.kind, lane, state, settlement.credits, settlement.cached
 
 
 def _rank_in_line(stood: Place) -> int:

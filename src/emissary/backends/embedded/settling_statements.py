@@ -4,11 +4,14 @@ __all__ = [
     "BLAME",
     "BLAME_SUSPECTS",
     "COMPLETE",
+    "COUNT_OUTCOMES",
     "END_JOBS",
     "FORSAKE",
     "HELD_BY",
     "JOBS_IN_LINE",
+    "KEEP_MISSES",
     "KEEP_RESULT",
+    "LANE_KEYS",
     "MOVE_JOBS",
     "NOT_IN_OTHER_HANDS",
     "POISON",
@@ -29,7 +32,7 @@ CROSS JOIN lanes ON lanes.key = value ->> 0 AND lanes.fence = value ->> 1
 # Where jobs stand that have not ended, alone or with their batch; which item is theirs follows from it.
 JOBS_IN_LINE = """
 SELECT json_group_array(json_array(
-    jobs.number, jobs.lane, jobs.rank, jobs.flow, jobs.position >= 0, flows.blocked, jobs.id))
+    jobs.number, jobs.lane, jobs.rank, jobs.flow, jobs.position >= 0, flows.blocked, jobs.id, jobs.kind, flows.tenant))
 FROM json_each(:jobs) CROSS JOIN jobs ON jobs.id = value AND jobs.state = 'waiting'
 JOIN flows ON flows.id = jobs.flow AND flows.blocked < 2
 """
@@ -60,6 +63,21 @@ ON CONFLICT (flow) DO UPDATE SET
     completed = completed + excluded.completed, refused = refused + excluded.refused,
     failed = failed + excluded.failed, cancelled = cancelled + excluded.cancelled,
     cached = cached + excluded.cached, credits = credits + excluded.credits, ended_at = excluded.ended_at
+"""
+
+# Count what jobs of batches came to.
+COUNT_OUTCOMES = """
+INSERT INTO outcomes (flow, code, number)
+SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:outcomes) WHERE true
+ON CONFLICT (flow, code) DO UPDATE SET number = number + excluded.number
+"""
+
+# Remember what was asked for in vain. JSON knows no bytes: the marks come in one piece, 16 bytes each.
+KEEP_MISSES = """
+INSERT INTO misses (tenant, mark, code, until)
+SELECT flows.tenant, substr(:marks, 16 * (value ->> 0) + 1, 16), value ->> 2, :until
+FROM json_each(:misses) CROSS JOIN flows ON flows.id = value ->> 1 WHERE true
+ON CONFLICT (tenant, mark) DO UPDATE SET code = excluded.code, until = excluded.until
 """
 
 # A batch is completed once it is sealed and everything in it has ended.
@@ -109,6 +127,8 @@ UPDATE jobs SET trial = given.fence
 FROM (SELECT value ->> 0 AS id, value ->> 1 AS lane, value ->> 2 AS fence FROM json_each(:trials)) AS given
 WHERE jobs.id = given.id AND jobs.lane = given.lane AND jobs.state = 'waiting'
 """
+
+LANE_KEYS = "SELECT json_group_array(json_array(id, key)) FROM lanes WHERE id IN (SELECT value FROM json_each(:lanes))"
 
 HELD_BY = """
 SELECT json_group_array(id) FROM lanes WHERE holder IS NOT NULL AND holder IN (SELECT value FROM json_each(:workers))

@@ -6,6 +6,7 @@ __all__ = [
     "CHAINS",
     "DUE_LANES",
     "FLOWS",
+    "FLOWS_IN_HAND",
     "GIVE_UP",
     "HELD_LANES",
     "HOLD",
@@ -20,6 +21,7 @@ __all__ = [
     "NEXT_ITEMS",
     "NEXT_READY_AT",
     "NOTE_TAKEN",
+    "NOT_IN_HAND",
     "OWNERS",
     "PICK",
     "PLACE",
@@ -49,7 +51,7 @@ SELECT json_group_array(json_array(
             EXISTS (SELECT 1 FROM batches AS others WHERE state = 'running' AND others.account < batches.account)
             OR EXISTS (SELECT 1 FROM batches AS others WHERE state = 'running' AND others.account > batches.account))
         THEN (SELECT count(*) FROM batches AS own WHERE own.state = 'running' AND own.account = batches.account)
-        ELSE 1 END))
+        ELSE 1 END, tenants.account, tenants.most_queued, tenants.credits IS NOT NULL))
 FROM json_each(:keys) CROSS JOIN flows ON flows.key = value JOIN tenants ON tenants.id = flows.tenant
 LEFT JOIN batches ON batches.flow = flows.id
 """
@@ -139,7 +141,8 @@ WITH found AS MATERIALIZED (
     FROM fronted
 )
 UPDATE lanes SET
-    rank = coalesce(placed.front, lanes.rank), band = coalesce(placed.front, lanes.rank) & 3,
+    rank = coalesce(placed.front, lanes.rank),
+    band = (coalesce(placed.front, lanes.rank) & 3) + CASE WHEN lanes.key LIKE 'hook:%' THEN 4 ELSE 0 END,
     flow = coalesce(placed.flow, lanes.flow), state = placed.state,
     ready_at = CASE placed.state WHEN 'waiting' THEN placed.time WHEN lanes.state THEN lanes.ready_at ELSE :now END,
     reason = CASE WHEN coalesce(placed.later, 0) > rest_until THEN 'back_off' ELSE coalesce(reason, 'gap') END
@@ -172,9 +175,14 @@ WITH RECURSIVE chains (band, flow, rank, lane) AS (
         (SELECT id FROM lanes WHERE state = 'ready' AND band > chains.band ORDER BY band, flow, rank LIMIT 1))
 )
 SELECT json_group_array(json_array(chains.rank, chains.lane, chains.band, chains.flow, flows.tenant,
-    tenants.most_active - (SELECT count(*) FROM lanes WHERE holder IS NOT NULL AND tenant = tenants.id)))
+    coalesce(tenants.most_active, :most_of_account)
+        - (SELECT count(*) FROM lanes WHERE holder IS NOT NULL AND tenant = tenants.id),
+    EXISTS (SELECT 1 FROM batches WHERE batches.flow = flows.id)))
 FROM chains JOIN flows ON flows.id = chains.flow AND flows.blocked = 0 JOIN tenants ON tenants.id = flows.tenant
 """
+
+# Whose lanes are in somebody's hands.
+FLOWS_IN_HAND = "SELECT json_group_array(DISTINCT flow) FROM lanes WHERE holder IS NOT NULL"
 
 # Merge chains: the queue is kept in the order of rank, and whatever leaves it is followed by the next of its chain.
 PICK = """
@@ -192,7 +200,8 @@ WITH RECURSIVE line (rank, lane, band, flow, tenant, room) AS (
     LIMIT :most
 )
 SELECT json_group_array(json_array(
-    lanes.id, lanes.key, lanes.fence, lanes.gap_ms, lanes.stretch, lanes.strikes, line.rank, line.flow, line.tenant))
+    lanes.id, lanes.key, lanes.fence, lanes.gap_ms, lanes.stretch, lanes.strikes, line.rank, line.flow, line.tenant,
+    line.band))
 FROM line CROSS JOIN lanes ON lanes.id = line.lane
 """
 
@@ -244,7 +253,7 @@ FROM (SELECT value ->> 0 AS id, value ->> 1 AS reached FROM json_each(:lanes)) A
 """
 
 # The clock only goes forward.
-MOVE_CLOCK = "UPDATE clock SET tag = :tag WHERE tag < :tag"
+MOVE_CLOCK = "UPDATE clock SET tag = max(tag, min(:last, max(:first, tag + :turns)))"
 
 # When the next waiting lane will be ready.
 NEXT_READY_AT = "SELECT min(ready_at) FROM lanes WHERE state = 'waiting'"
@@ -253,6 +262,12 @@ NEXT_READY_AT = "SELECT min(ready_at) FROM lanes WHERE state = 'waiting'"
 STILL_HELD = """
 SELECT json_group_array(json_array(lanes.key, lanes.id)) FROM json_each(:grips)
 CROSS JOIN lanes ON lanes.key = value ->> 0 AND lanes.fence = value ->> 1 WHERE lanes.holder IS NOT NULL
+"""
+
+# The lanes in a worker's name of which it does not say that it has them.
+NOT_IN_HAND = """
+SELECT json_group_array(id) FROM lanes WHERE holder IS NOT NULL AND holder = :worker
+    AND (key, fence) NOT IN (SELECT value ->> 0, value ->> 1 FROM json_each(:grips))
 """
 
 # Hold lanes for longer.

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from emissary.backends.embedded import batch_statements as sql
-from emissary.backends.embedded.ending import End, Place, count, end
-from emissary.backends.embedded.flows import Blocked, Flow, Line, flows_of, is_parked, parked
+from emissary.backends.embedded.ending import End, Place, count, count_outcomes, end
+from emissary.backends.embedded.flows import Blocked, Flow, Line, flows_of, parked
 from emissary.backends.embedded.lining_up import ItemRow, place
 from emissary.backends.embedded.lists import as_list, one, reader
 from emissary.backends.embedded.statements import LINE_UP
 from emissary.model.batches import BatchState
+from emissary.model.fairness import is_parked
 from emissary.model.ids import BatchId
 from emissary.model.jobs import JobState, Priority
 from emissary.model.moments import from_ms, to_ms
@@ -44,6 +45,7 @@ class _Ended(NamedTuple):
     number: int
     lane: int
     state: str
+    code: str | None
 
 
 _read_jobs = reader(_JobRow)
@@ -123,6 +125,8 @@ def put_back(
     tally = Counter[str]()
     tally.subtract(job.state for job in ended)
     count(connection, {flow.id: tally}, now)
+    codes = Counter((flow.id, job.code) for job in ended)
+    count_outcomes(connection, {code: -number for code, number in codes.items()})
     return len(ended)
 
 

@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.lists import as_list, one, reader
 from emissary.model.ids import JobId, ulid
 from emissary.model.moments import to_ms
 from emissary.model.scaling import Load
+from emissary.model.usage import USAGE_KEPT_LONGER
 
 __all__ = ["SqliteRetention", "SqliteWorkload"]
 
@@ -50,6 +51,7 @@ DELETE FROM marks WHERE (flow, mark) IN (
 
 _DROP_BATCHES = (
     "DELETE FROM batches WHERE flow IN (SELECT value FROM json_each(:flows))",
+    "DELETE FROM outcomes WHERE flow IN (SELECT value FROM json_each(:flows))",
     "DELETE FROM tallies WHERE flow IN (SELECT value FROM json_each(:flows))",
     "DELETE FROM flows WHERE id IN (SELECT value FROM json_each(:flows))",
 )
@@ -62,6 +64,11 @@ DELETE FROM firings WHERE (schedule, fire_at) IN (
 _DROP_ALERTS = """
 DELETE FROM alerts WHERE (event, subject) IN (
     SELECT event, subject FROM alerts WHERE at < :when ORDER BY at LIMIT :most)
+"""
+
+_DROP_USAGE = """
+DELETE FROM usage WHERE (tenant, day, kind, host) IN (
+    SELECT tenant, day, kind, host FROM usage WHERE day < :day ORDER BY day LIMIT :most)
 """
 
 _DROP_LANES = """
@@ -106,10 +113,12 @@ class SqliteRetention:
         return await self._database.write(lambda connection: connection.execute(_DROP_LANES, values).rowcount)
 
     async def _drop_notes(self, when: datetime, most: int) -> int:
-        values = {"when": to_ms(when), "most": most}
+        day = (when - USAGE_KEPT_LONGER).astimezone(UTC).date().isoformat()
+        values = {"when": to_ms(when), "most": most, "day": day}
 
         def work(connection: sqlite3.Connection) -> int:
-            return sum(connection.execute(statement, values).rowcount for statement in (_DROP_FIRINGS, _DROP_ALERTS))
+            statements = (_DROP_FIRINGS, _DROP_ALERTS, _DROP_USAGE)
+            return sum(connection.execute(statement, values).rowcount for statement in statements)
 
         return await self._database.write(work)
 

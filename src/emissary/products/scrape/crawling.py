@@ -1,7 +1,7 @@
-"""Which links of a page a crawl follows. Pure."""
+"""Which links of a page, and which lines of a sitemap, a crawl follows. Pure."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import re2
@@ -9,7 +9,9 @@ import re2
 from emissary.model.errors import BadRequest
 from emissary.model.pages import WebUrl
 
-__all__ = ["CrawlRules", "check_rules", "follows"]
+__all__ = ["CrawlRules", "SitemapMode", "check_rules", "follows", "is_on_site"]
+
+SitemapMode = Literal["include", "skip", "only"]
 
 _LONGEST_PATTERN = 500
 _MOST_MEMORY = 1 << 20
@@ -24,6 +26,8 @@ class CrawlRules(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     include_paths: tuple[str, ...] = ()
     exclude_paths: tuple[str, ...] = ()
     allow_subdomains: bool = False
+    sitemap: SitemapMode = "skip"
+    lists: bool = False  # what is found is only listed, and not read: a map
 
 
 def check_rules(rules: CrawlRules) -> None:
@@ -40,14 +44,15 @@ def check_rules(rules: CrawlRules) -> None:
 
 def follows(rules: CrawlRules, url: WebUrl, depth: int) -> bool:
     """Whether the crawl reads this page, found so many links away from where it began."""
-    if depth > rules.max_depth or not _is_on_site(rules, url):
+    if depth > rules.max_depth or not is_on_site(rules, url):
         return False
     if any(_compiled(pattern).search(url.path) for pattern in rules.exclude_paths):
         return False
     return not rules.include_paths or any(_compiled(pattern).search(url.path) for pattern in rules.include_paths)
 
 
-def _is_on_site(rules: CrawlRules, url: WebUrl) -> bool:
+def is_on_site(rules: CrawlRules, url: WebUrl) -> bool:
+    """Whether the URL belongs to the site that is crawled."""
     start = rules.start
     if url.host == start.host:
         # http and https of one host are one site; another port is another one.

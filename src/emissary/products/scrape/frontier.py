@@ -5,15 +5,14 @@ import msgspec
 from emissary.engine.handlers import Work
 from emissary.engine.jobs import new_job_id
 from emissary.model.errors import BadRequest
-from emissary.model.ids import BatchId
-from emissary.model.jobs import NewJob, Priority
+from emissary.model.jobs import Kind, NewJob, Priority
 from emissary.model.lanes import host_lane
 from emissary.model.pages import Document, Page, WebUrl
 from emissary.ports.batches import Batches
 from emissary.ports.clock import Chance, Clock
-from emissary.products.scrape.batches import mark_of
+from emissary.products.scrape.batches import mark_of, mark_of_listing
 from emissary.products.scrape.crawling import follows
-from emissary.products.scrape.order import PageOfBatch, ScrapeOrder
+from emissary.products.scrape.order import CRAWL_LISTING, SCRAPE_HTTP, ListingOfCrawl, PageOfBatch, ScrapeOrder
 from emissary.reading.urls import join
 from emissary.reading.wishes import Wishes
 
@@ -32,7 +31,7 @@ class Frontier:
 
     async def admits(self, order: ScrapeOrder, work: Work) -> bool:
         """Whether the page may be read: the limit counts those that were begun, not those that were found."""
-        if order.crawl is None or work.item.batch is None:
+        if order.crawl is None or work.item.batch is None or order.part != "page":
             return True
         return await self._batches.admit(work.item.batch, work.item.job, most=order.crawl.limit)
 
@@ -40,10 +39,12 @@ class Frontier:
         self, order: ScrapeOrder, work: Work, page: Page, *, document: Document, wishes: Wishes
     ) -> list[NewJob]:
         """The jobs for the pages that this one leads to; the store leaves out those that the crawl has seen."""
-        rules, batch = order.crawl, work.item.batch
-        if rules is None or batch is None or order.depth >= rules.max_depth or wishes.nofollow:
+        rules = order.crawl
+        if rules is None or work.item.batch is None or order.depth >= rules.max_depth or wishes.nofollow:
             return []
-        jobs: dict[bytes, NewJob] = {}
+        if rules.lists or rules.sitemap == "only":
+            return []
+        jobs: dict[str, NewJob] = {}
         for link in document.links or ():
             if "nofollow" in link.rel.split():
                 continue
@@ -51,19 +52,31 @@ class Frontier:
                 url = join(page.url, link.url)
             except BadRequest:
                 continue  # mail addresses, scripts, and what only looks like a link
-            if follows(rules, url, order.depth + 1):
-                mark = mark_of(url.href)
-                jobs.setdefault(mark, self._job(work, batch, url, depth=order.depth + 1, mark=mark))
+            if url.href not in jobs and follows(rules, url, order.depth + 1):
+                jobs[url.href] = self.page_job(work, url, depth=order.depth + 1)
         return list(jobs.values())
 
-    def _job(self, work: Work, batch: BatchId, url: WebUrl, *, depth: int, mark: bytes) -> NewJob:
+    def page_job(self, work: Work, url: WebUrl, *, depth: int) -> NewJob:
+        """The job for a page of the same crawl."""
+        return self._job(SCRAPE_HTTP, work, url, PageOfBatch(url.href, None, depth), mark=mark_of(url.href))
+
+    def listing_job(self, work: Work, url: WebUrl, listing: ListingOfCrawl, *, urgent: bool = False) -> NewJob:
+        """The job for a list of the same crawl; none is read twice, but the lines of one may be in many jobs.
+
+        One that somebody waits for is urgent.
+        """
+        mark = None if listing.part == "lines" else mark_of_listing(url.href)
+        job = self._job(CRAWL_LISTING, work, url, listing, mark=mark)
+        return msgspec.structs.replace(job, priority=Priority.INTERACTIVE) if urgent else job
+
+    def _job(self, kind: Kind, work: Work, url: WebUrl, order: PageOfBatch, *, mark: bytes | None) -> NewJob:
         return NewJob(
             new_job_id(self._clock, self._chance),
             work.item.account,
-            work.item.kind,
+            kind,
             host_lane(url.authority),
-            _encode(PageOfBatch(url.href, None, depth)),
+            _encode(order),
             Priority.NORMAL,
-            batch=batch,
+            batch=work.item.batch,
             mark=mark,
         )

@@ -1,7 +1,7 @@
 """Visits the page of a scrape, takes from it what was asked for, and says how the job ends."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
@@ -28,6 +28,7 @@ from emissary.model.pages import (
     Receipt,
     Refusal,
     RobotsNote,
+    Ruled,
     Unchanged,
     Unreachable,
 )
@@ -35,7 +36,9 @@ from emissary.model.sessions import SessionKey
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.extraction import Extraction
 from emissary.products.scrape.frontier import Frontier
+from emissary.products.scrape.listings import Listed, Listings
 from emissary.products.scrape.memory import Memory, extracted_before, page_of
+from emissary.products.scrape.misses import miss_of
 from emissary.products.scrape.order import ScrapeOrder, ScrapeResult, Trail, wanted_of
 from emissary.products.scrape.receipts import receipt_of
 from emissary.products.scrape.templates import Templates
@@ -45,8 +48,9 @@ from emissary.reading.identity import PRODUCT_TOKEN
 from emissary.reading.owners import OwnersBook
 from emissary.reading.pacing import StrainWatch
 from emissary.reading.sessions import SessionBook
+from emissary.reading.sitemaps import MAX_SITEMAP_BYTES
 from emissary.reading.visit import Errand, Visit, Visitor
-from emissary.reading.wishes import Wishes, wishes_of
+from emissary.reading.wishes import NO_WISHES, Wishes, wishes_of
 from emissary.telemetry.metrics import Metrics
 
 __all__ = ["ScrapeHandler", "ScrapeTools"]
@@ -56,7 +60,6 @@ _ASKED_AGAIN = 3
 _NOBODY = frozenset({Code.DNS, Code.CONNECT, Code.TLS, Code.TIMEOUT})
 _INVALID = frozenset({Code.TOO_LARGE, Code.BAD_CONTENT, Code.TOO_MANY_REDIRECTS, Code.GUARD})
 
-_NO_WISHES = Wishes()
 
 _decode_trail = msgspec.json.Decoder(Trail).decode
 _encode = msgspec.json.Encoder().encode
@@ -86,16 +89,20 @@ class ScrapeHandler:
         self._tools = tools
         self._clock = tools.clock
         self._strain = StrainWatch()
+        self._listings = Listings(tools.frontier)
         self._counters: dict[Code, Counter] = {}
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
         order = await self._tools.templates.order_for(work)
+        if order.part == "lines":
+            return await self._list(order, work, self._listings.of_lines(order, work))
         if not await self._tools.frontier.admits(order, work):
             outcome = Outcome("invalid", Code.LIMIT, detail="the crawl has begun as many pages as it may read")
             return self._end(order, work, Done(JobState.CANCELLED, _packed(outcome, ScrapeResult())), outcome)
         trail = _trail_of(order, work)
         if work.item.trail is not None and not trail.hops:
-            work = replace(work, item=replace(work.item, trail=None))  # house rules apart, it has not left its place
+            item = msgspec.structs.replace(work.item, trail=None)  # house rules apart, it has not left its place
+            work = msgspec.structs.replace(work, item=item)
         away = self._tools.owners.refusal(order.url)
         copy = None if away else await self._tools.memory.recall(order, work)
         if copy is not None and is_fresh_enough(copy, timedelta(seconds=order.max_age), self._clock.now()):
@@ -109,6 +116,8 @@ class ScrapeHandler:
 
     async def _judge(self, order: ScrapeOrder, visit: Visit, work: Work, copy: CachedPage | None) -> Verdict:
         match visit.outcome:
+            case (Page() | Ruled()) as found if order.part != "page":
+                return await self._list(order, work, await self._listings.of_answer(order, work, found), visit)
             case Page() as page:
                 return await self._read(order, visit, page, work)
             case Unchanged(_, reply, _, usage) if copy is not None:
@@ -119,7 +128,7 @@ class ScrapeHandler:
                 return await self._refused(order, visit, refusal, work)
             case Unreachable() as unreachable:
                 return self._unreached(order, visit, unreachable, work)
-            case Elsewhere(url) | Unchanged(url):
+            case Elsewhere(url) | Unchanged(url) | Ruled(url):
                 odd = Unreachable(url, Code.BAD_RESPONSE, "the site answered what was not asked", passing=False)
                 return self._unreached(order, visit, odd, work)
 
@@ -146,13 +155,16 @@ class ScrapeHandler:
         errand = Errand(
             trail.url,
             order.timeout_ms / 1000,
-            _MAX_BYTES,
+            _MAX_BYTES if order.part == "page" else MAX_SITEMAP_BYTES,
             trail.hops,
             known,
             rules=trail.rules,
             detours=trail.detours,
+            any_content=order.part == "sitemap",
         )
-        if order.session is None or trail.rules is not None:
+        if order.part == "robots":
+            visit = await self._tools.visitor.learn(errand, turn)
+        elif order.session is None or trail.rules is not None:
             visit = await self._tools.visitor.visit(errand, turn)
         else:
             visit = await self._visit_in_session(SessionKey(work.item.account, order.session), errand, turn)
@@ -179,6 +191,16 @@ class ScrapeHandler:
         done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), self._advice(visit, work), tuple(found))
         return self._end(order, work, done, outcome)
 
+    async def _list(self, order: ScrapeOrder, work: Work, listed: Listed, visit: Visit | None = None) -> Done:
+        """A list of pages has been read: what it leads to is accepted with it."""
+        page = None if visit is None else visit.outcome
+        wishes = wishes_of(page, PRODUCT_TOKEN) if isinstance(page, Page) else NO_WISHES
+        receipt = None if visit is None else await self._receipt(order, visit, work, wishes)
+        advice = NO_ADVICE if visit is None else self._advice(visit, work)
+        packed = _packed(listed.outcome, ScrapeResult(None, receipt, listed.pages))
+        found = () if wishes.nofollow else listed.jobs
+        return self._end(order, work, Done(JobState.COMPLETED, packed, advice, found), listed.outcome)
+
     async def _take(self, order: ScrapeOrder, page: Page, work: Work) -> tuple[Outcome, JobState, Document | None]:
         """What was taken from the page. One that breaks its reader is not read again: it would break the next one."""
         taken = await self._tools.extraction.extract(page, wanted_of(order))
@@ -204,7 +226,7 @@ class ScrapeHandler:
             document = msgspec.structs.replace(document, id=_document_id(work), source_url=order.source_url)
             outcome, state = _outcome_of(page, document.missing)
         receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), copy=copy)
-        receipt = msgspec.structs.replace(receipt, directives=wishes.directives, usage_preferences=wishes.usage)
+        receipt = _with_wishes(receipt, wishes)
         advice = NO_ADVICE if visit is None else self._advice(visit, work)
         done = Done(state, _packed(outcome, ScrapeResult(document, receipt)), advice, found, cached=visit is None)
         return self._end(order, work, done, outcome)
@@ -213,15 +235,15 @@ class ScrapeHandler:
         """A refusal is an answer. Only where the site itself says when to come back is it asked again, and then."""
         later, advice = refusal.retry_at, self._advice(visit, work)
         if refusal.rest_until is not None:
-            advice = replace(advice, rest_until=refusal.rest_until, reason=Reason.RETRY_AFTER)
+            advice = msgspec.structs.replace(advice, rest_until=refusal.rest_until, reason=Reason.RETRY_AFTER)
         if later is not None and refusal.code in (Code.RATE_LIMITED, Code.UNAVAILABLE):
-            advice = replace(advice, rest_until=later, reason=Reason.RETRY_AFTER)
+            advice = msgspec.structs.replace(advice, rest_until=later, reason=Reason.RETRY_AFTER)
             patient = later <= work.item.created_at + timedelta(milliseconds=order.patience_ms)
             if patient and work.item.failures + 1 < _ASKED_AGAIN:
                 return Retry(later, advice)
         evidence = list(refusal.evidence) or msgspec.UNSET
         outcome = Outcome("refusal", refusal.code, refusal.http_status, later, refusal.detail, evidence)
-        result = ScrapeResult(receipt=await self._receipt(order, visit, work, _NO_WISHES))
+        result = ScrapeResult(receipt=await self._receipt(order, visit, work, NO_WISHES))
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
@@ -237,18 +259,16 @@ class ScrapeHandler:
 
     async def _receipt(self, order: ScrapeOrder, visit: Visit, work: Work, wishes: Wishes) -> Receipt:
         capture = None if wishes.noarchive else await self._tools.memory.capture(order, visit)
-        receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now())
-        if capture is None and wishes == _NO_WISHES:
-            return receipt
-        return msgspec.structs.replace(
-            receipt, capture=capture, directives=wishes.directives, usage_preferences=wishes.usage
-        )
+        receipt = receipt_of(visit, work, self._tools.credentials, self._clock.now(), capture=capture)
+        return _with_wishes(receipt, wishes)
 
     def _end(self, order: ScrapeOrder, work: Work, done: Done, outcome: Outcome) -> Done:
         """The job has ended; whoever wanted to be told is told by a job of the same transaction."""
         self._counted(outcome).inc()
-        if done.state is JobState.COMPLETED:
-            done = replace(done, credits=1)
+        if done.state is JobState.COMPLETED and order.part == "page":
+            done = msgspec.structs.replace(done, credits=1)
+        if (miss := miss_of(order, outcome)) is not None:
+            done = msgspec.structs.replace(done, miss=miss)
         if order.hook is None:
             return done
         told = {"id": work.item.job, "status": done.state, "url": order.source_url, "outcome": outcome}
@@ -260,7 +280,7 @@ class ScrapeHandler:
             account=work.item.account,
             now=self._clock.now(),
         )
-        return replace(done, follow_ups=(*done.follow_ups, event))
+        return msgspec.structs.replace(done, follow_ups=(*done.follow_ups, event))
 
     def _counted(self, outcome: Outcome) -> Counter:
         """The counter of such outcomes; finding it anew each time would cost more than counting."""
@@ -278,6 +298,12 @@ class ScrapeHandler:
         if found is False and work.item.batch is None:
             found = None  # whoever asks for one page gets an answer each time; the breaker is for long lists
         return LaneAdvice(gap=visit.gap, strain=strain, found=found)
+
+
+def _with_wishes(receipt: Receipt, wishes: Wishes) -> Receipt:
+    if wishes is NO_WISHES:
+        return receipt
+    return msgspec.structs.replace(receipt, directives=wishes.directives, usage_preferences=wishes.usage)
 
 
 def _found(visit: Visit) -> bool | None:

@@ -11,7 +11,7 @@ from emissary.engine.handlers import Work
 from emissary.model.cache import CachedPage, CacheKey, reader_of
 from emissary.model.captures import Capture, Exchange
 from emissary.model.errors import StoreUnavailable
-from emissary.model.pages import Document, Page, Refusal, Reply, RobotsNote, Timings, Unchanged
+from emissary.model.pages import Document, Page, Reply, RobotsNote, Timings
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Clock
 from emissary.ports.reading_records import PageCache
@@ -28,7 +28,6 @@ __all__ = ["Memory", "digest_of_wish", "extracted_before", "page_of"]
 _LARGEST_COPY = 2 * 1024 * 1024
 _COOKIE = re.compile(rb"\n((?:set-)?cookie2?):[^\r\n]*", re.IGNORECASE)  # never on the first line of a head
 _WITHHELD = rb"\n\1: withheld"
-_UNDER_RULES = (Page, Refusal, Unchanged)
 
 log = structlog.get_logger(__name__)
 
@@ -109,11 +108,10 @@ class Memory:
 
 
 def _exchange(visit: Visit, reply: Reply, at: datetime) -> Exchange:
-    outcome = visit.outcome
-    robots = outcome.robots if isinstance(outcome, _UNDER_RULES) else None
+    robots = visit.robots
     rule = None if robots is None else robots.rule
     return Exchange(
-        outcome.url.href,
+        visit.outcome.url.href,
         at,
         reply.address,
         _without_cookies(reply.request_head),

@@ -14,20 +14,27 @@ from emissary.reading.extract import compile_json_fields
 from emissary.reading.urls import parse
 
 __all__ = [
+    "CRAWL_LISTING",
     "SCRAPE_HTTP",
     "Engine",
+    "ListingOfCrawl",
     "PageOfBatch",
+    "Part",
     "ScrapeOptions",
     "ScrapeOrder",
     "ScrapeResult",
     "Trail",
     "check_options",
     "order_of",
+    "order_of_listing",
     "wanted_of",
 ]
 
 SCRAPE_HTTP = Kind("scrape.http")
+CRAWL_LISTING = Kind("crawl.listing")
 Engine = Literal["auto", "http", "browser"]
+# What a job of a crawl is about: a page, or a list of pages: robots.txt, a sitemap, lines of one that were too many.
+Part = Literal["page", "robots", "sitemap", "lines"]
 
 
 class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -54,6 +61,8 @@ class ScrapeOrder(ScrapeOptions, frozen=True, rename="camel", omit_defaults=True
     source_url: str
     metadata: dict[str, Any] | None = None
     depth: int = 0
+    part: Part = "page"
+    lines: tuple[str, ...] = ()
 
 
 class PageOfBatch(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -62,6 +71,13 @@ class PageOfBatch(msgspec.Struct, frozen=True, omit_defaults=True, array_like=Tr
     url: str
     metadata: dict[str, Any] | None = None
     depth: int = 0
+
+
+class ListingOfCrawl(PageOfBatch, frozen=True, omit_defaults=True, array_like=True):
+    """What a job of a crawl has of its own that reads a list of pages; its depth says how many lists led there."""
+
+    part: Part = "page"
+    lines: tuple[str, ...] = ()
 
 
 def order_of(options: ScrapeOptions, page: PageOfBatch) -> ScrapeOrder:
@@ -73,6 +89,12 @@ def order_of(options: ScrapeOptions, page: PageOfBatch) -> ScrapeOrder:
         page.depth,
         **{name: getattr(options, name) for name in ScrapeOptions.__struct_fields__},
     )
+
+
+def order_of_listing(options: ScrapeOptions, listing: ListingOfCrawl) -> ScrapeOrder:
+    """The whole order of one list of a crawl: nobody is told of it, no copy of it is kept, and no session is needed."""
+    plain = msgspec.structs.replace(options, hook=None, keep_copy=False, max_age=0, session=None)
+    return msgspec.structs.replace(order_of(plain, listing), part=listing.part, lines=listing.lines)
 
 
 class Trail(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -89,6 +111,7 @@ class ScrapeResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
     document: Document | None = None
     receipt: Receipt | None = None
+    listed: list[tuple[str, str | None]] | None = None  # the pages of a sitemap, where they are not read: a map
 
 
 def check_options(order: ScrapeOptions) -> None:

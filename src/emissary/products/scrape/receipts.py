@@ -6,8 +6,9 @@ import msgspec
 
 from emissary.engine.handlers import Work
 from emissary.model.cache import CachedPage
+from emissary.model.captures import Capture
 from emissary.model.ids import ReceiptId
-from emissary.model.pages import Page, Receipt, Refusal, Unchanged
+from emissary.model.pages import Receipt
 from emissary.reading.credentials import Credentials
 from emissary.reading.visit import Visit
 
@@ -17,15 +18,20 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def receipt_of(
-    visit: Visit | None, work: Work, credentials: Credentials, now: datetime, *, copy: CachedPage | None = None
+    visit: Visit | None,
+    work: Work,
+    credentials: Credentials,
+    now: datetime,
+    *,
+    copy: CachedPage | None = None,
+    capture: Capture | None = None,
 ) -> Receipt:
     """The account of a visit; without one, that of a copy which was good enough."""
     identity = ReceiptId("rec_" + work.item.job.removeprefix("job_"))
     waited = max((work.started_at - work.item.created_at) // _MILLISECOND, 0)
     agent, hops = credentials.identity.agent, [] if visit is None else list(visit.hops)
     reply = None if visit is None else visit.reply
-    outcome = None if visit is None else visit.outcome
-    robots = outcome.robots if isinstance(outcome, Page | Refusal | Unchanged) else None
+    robots = None if visit is None else visit.robots
     if reply is None:
         receipt = Receipt(identity, agent, now, waited, hops, robots=robots)
     else:
@@ -46,6 +52,7 @@ def receipt_of(
             wire_bytes=reply.wire_bytes,
             sha256=reply.sha256,
             egress=reply.egress,
+            capture=capture,
         )
     return receipt if copy is None else _of_copy(receipt, copy, asked=visit is not None)
 

@@ -8,7 +8,15 @@ from emissary.engine.handlers import Work
 from emissary.model.errors import StoreUnavailable
 from emissary.model.ids import BatchId
 from emissary.ports.batches import Ledger
-from emissary.products.scrape.order import PageOfBatch, ScrapeOptions, ScrapeOrder, order_of
+from emissary.products.scrape.order import (
+    CRAWL_LISTING,
+    ListingOfCrawl,
+    PageOfBatch,
+    ScrapeOptions,
+    ScrapeOrder,
+    order_of,
+    order_of_listing,
+)
 
 __all__ = ["Templates"]
 
@@ -17,6 +25,7 @@ _MOST_REMEMBERED = 1_000
 _decode_order = msgspec.json.Decoder(ScrapeOrder).decode
 _decode_options = msgspec.json.Decoder(ScrapeOptions).decode
 _decode_page = msgspec.json.Decoder(PageOfBatch).decode
+_decode_listing = msgspec.json.Decoder(ListingOfCrawl).decode
 
 
 class Templates:
@@ -45,4 +54,6 @@ class Templates:
         if work.item.batch is None:
             return _decode_order(work.item.order)
         options = self._remembered.get(work.item.batch, ScrapeOptions())
+        if work.item.kind == CRAWL_LISTING:
+            return order_of_listing(options, _decode_listing(work.item.order))
         return order_of(options, _decode_page(work.item.order))

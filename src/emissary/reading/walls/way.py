@@ -1,7 +1,8 @@
 """The way that led to an answer: what was asked for, and whether this can be it."""
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from emissary.model.pages import Hop, Reply, WebUrl
 
@@ -32,8 +33,7 @@ _SEVERAL_WORDS = 2  # hyphens
 _MANY_WORDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Reaction:
+class Reaction(msgspec.Struct, frozen=True, gc=False):
     """What came back, and the way that led there."""
 
     url: WebUrl

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from emissary.reading.extract.fields.dialect import Query
@@ -16,8 +17,7 @@ N = TypeVar("N")
 N_contra = TypeVar("N_contra", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What a value's meaning depends on: the base of relative URLs, and the page's language."""
 
     base: str

@@ -8,6 +8,7 @@ from emissary.testing.web.log import Seen
 from emissary.testing.web.site import Site
 from emissary.testing.web.sites.app import app_site
 from emissary.testing.web.sites.hooks import hooks_site
+from emissary.testing.web.sites.listed import listed_sites
 from emissary.testing.web.sites.log import log_site
 from emissary.testing.web.sites.moved import moved_site
 from emissary.testing.web.sites.news import news_site
@@ -40,6 +41,8 @@ NAMES = (
     "ringrobots",
     "busyrobots",
     "usagerobots",
+    "listed",
+    "longlisted",
 )
 
 
@@ -55,5 +58,6 @@ def build_sites(addresses: Addresses, seen: Seen, now: Callable[[], datetime]) -
         hooks_site(),
         log_site(seen),
         walls_site(),
+        *listed_sites(addresses),
     )
     return {site.name: site for site in sites}
