@@ -112,6 +112,7 @@ def test_a_long_answer_is_cut_and_the_cursor_leads_on(host: _Host, web: TestWebP
     first, *pages = "".join(parts).splitlines()
     assert first.startswith("2000 pages")
     assert len(set(pages)) == 2_000
+    assert set(pages) <= {web.url("longlisted", f"/leaf/{number}") for number in range(5_001)}
 
 
 def test_many_pages_are_read_in_the_background(host: _Host, web: TestWebProcess) -> None:

@@ -73,7 +73,8 @@ async def test_the_load_is_what_has_not_ended_and_the_lanes_in_hand(backend: Bac
     await settle(backend.lanes, done(lease.grip, lease.items[0]))
     assert await backend.allowances.load_of(ACCOUNT) == AccountLoad(5, 1)
     await backend.batches.mark(batch, BatchState.CANCELLED, at(2))
-    assert (await backend.allowances.load_of(ACCOUNT)).queued == 2
+    singles = 2 - (lease.items[0].batch is None)  # whichever came first
+    assert (await backend.allowances.load_of(ACCOUNT)).queued == singles
     assert await backend.allowances.load_of(OTHER) == AccountLoad(1, 0)
 
 

@@ -55,7 +55,7 @@ class Jobs:
     async def accept(self, jobs: Sequence[NewJob]) -> frozenset[JobId]:
         """Accept all of the jobs, or none; those that their batch has seen before are left out of what is returned.
 
-        Raises QueueFull where their account has as many in line as it may.
+        Raises QueueFull where their account has as many in line as it may, and InsufficientCredits where it cannot pay.
         """
         most_queued = self._terms.allowance.most_queued
         accepted = await self._lanes.submit(jobs, self._clock.now(), most_queued=most_queued)

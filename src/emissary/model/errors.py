@@ -16,7 +16,9 @@ EmissaryError
 ├── SealBroken            a secret at rest that cannot be opened: changed, moved, or under another key
 ├── StoreUnavailable      the database or the object store did not take it
 ├── ExtractionUnavailable no process could be started to read a page in
-└── PortInUse             the address to listen on is taken
+├── PortInUse             the address to listen on is taken
+├── ApiError              the client's: a server answered with a problem
+└── ServerUnreachable     the client's: a server did not answer, or not to the end
 
 An expected answer is not an error: a page that was refused is a `Refusal`, a host that is down is an `Unreachable`.
 """

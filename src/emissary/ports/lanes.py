@@ -30,7 +30,8 @@ class Lanes(Protocol):
 
         Not among them: jobs whose mark their batch has seen already, and those of a batch that has ended. Raises
         QueueFull where an account would have more jobs that have not ended than it may: what it was granted, or
-        `most_queued` where that says nothing. Whatever else puts jobs into line is not held up by this.
+        `most_queued` where that says nothing; and InsufficientCredits where their prices come to more than an account
+        has available. Whatever else puts jobs into line is not held up by this.
         """
         ...
 

@@ -1,0 +1,56 @@
+"""The client against a real server on the local web, in a process of its own or in this one."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# The process helpers live beside the tests of the API.
+sys.path.append(str(Path(__file__).parents[1] / "api"))
+
+from scripted_server import ScriptedServer
+from served import Emissary as Server
+
+from emissary.client import Emissary
+from emissary.testing.web import TestWebProcess
+
+
+@pytest.fixture(scope="session")
+def web() -> Iterator[TestWebProcess]:
+    with TestWebProcess(hosts=8) as web:
+        yield web
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("emissary")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def far(server: Server) -> Iterator[Emissary]:
+    """A client of a server."""
+    with Emissary(server.url, server.key) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def near(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emissary]:
+    """A client without a server."""
+    folder = tmp_path_factory.mktemp("near") / "data"
+    with Emissary.open(folder, allow_networks="127.0.0.0/8", host_gap=0) as client:
+        yield client
+
+
+@pytest.fixture(params=["far", "near"])
+def client(request: pytest.FixtureRequest) -> Emissary:
+    """Either of them: they do the same."""
+    found: Emissary = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
