@@ -2,12 +2,15 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from served import Emissary as Server
 from served import asked
 
-from emissary.client import AsyncEmissary, Emissary
+from emissary.client import AsyncEmissary, Emissary, Patience, ServerUnreachable
+from emissary.client.inside import InsideWire
+from emissary.compose import the_clock
 from emissary.testing.web import TestWebProcess
 
 pytestmark = pytest.mark.anyio
@@ -39,6 +42,27 @@ async def test_it_works_without_a_server(tmp_path: Path, web: TestWebProcess) ->
 async def test_the_blocking_client_works_where_a_loop_runs_already(server: Server, web: TestWebProcess) -> None:
     with Emissary(server.url, server.key) as client:
         assert client.scrape(web.host_url(1, "/small")).status == "completed"
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 20])
+async def test_a_route_that_fails_breaks_off_its_own_call_and_no_other(pieces: int) -> None:
+    async def routes(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/v1/account":
+            raise ZeroDivisionError
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(pieces):
+            await send({"type": "http.response.body", "body": b'{"cursor": "1"}\n', "more_body": True})
+        raise ZeroDivisionError
+
+    async with asyncio.TaskGroup() as group:
+        client = AsyncEmissary(wire=InsideWire(routes, group, the_clock()), patience=Patience(attempts=1))
+        lines = client.result_lines("bat_1")
+        for _ in range(pieces):
+            assert await anext(lines)
+        with pytest.raises(ServerUnreachable):
+            await anext(lines)
+        with pytest.raises(ServerUnreachable):
+            await client.account()
 
 
 def test_what_was_begun_goes_on_when_the_directory_is_opened_again(tmp_path: Path, web: TestWebProcess) -> None:

@@ -46,8 +46,11 @@ def test_a_server_that_asks_for_patience_gets_it(client: Emissary, scripted: Scr
 
 
 def test_our_own_first_try_is_waited_for(client: Emissary, scripted: ScriptedServer) -> None:
-    scripted.script = [problem(409, "in_flight", Retry_After="0"), answer(200, _PAGE)]
+    """A page may take longer than we have tries; its first call, cut off, is still under way under the same key."""
+    under_way = problem(409, "idempotency_in_flight", Retry_After="1")
+    scripted.script = [b"", *[under_way] * 5, answer(200, _PAGE)]
     assert client.scrape("http://a/").id == "job_1"
+    assert len({asked.headers["idempotency-key"] for asked in scripted.asked}) == 1
 
 
 def test_more_patience_than_we_have_is_told(client: Emissary, scripted: ScriptedServer) -> None:
@@ -120,12 +123,14 @@ def test_results_go_on_behind_the_last_line_that_came_whole(client: Emissary, sc
     assert {asked.headers["accept"] for asked in scripted.asked} == {"application/x-ndjson"}
 
 
-def test_a_stream_may_be_left_in_the_middle(client: Emissary, scripted: ScriptedServer) -> None:
-    scripted.script = [chunked(*(_line(number) for number in range(100)), is_whole=False), answer(200, _PAGE)]
-    for result in client.results("bat_1"):
-        assert result.cursor == "0"
-        break
-    assert client.scrape("http://a/").id == "job_1"
+def test_a_stream_that_is_left_in_the_middle_is_hung_up_on(scripted: ScriptedServer) -> None:
+    """Else the server, which has one hand, would go on sending it and answer nobody."""
+    scripted.script = [chunked(*[_line(0) * 1_000] * 300, is_whole=True), answer(200, _PAGE)]
+    with Emissary(scripted.url, "em_test_key", patience=Patience(timeout=5, attempts=1)) as client:
+        results = client.results("bat_1")
+        assert next(results).cursor == "0"
+        results.close()  # type: ignore[attr-defined] # as leaving a loop does
+        assert client.account().id == "job_1"
 
 
 def test_pages_that_can_be_had_only_once_are_sent_only_once(client: Emissary, scripted: ScriptedServer) -> None:

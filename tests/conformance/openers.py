@@ -12,6 +12,7 @@ import asyncpg
 from emissary.adapters.clock import SystemClock
 from emissary.backends.cluster.allowances import PostgresAllowances
 from emissary.backends.cluster.batches import PostgresBatches, PostgresLedger
+from emissary.backends.cluster.idempotency import PostgresFirstAnswers
 from emissary.backends.cluster.jobs import PostgresJobRecords
 from emissary.backends.cluster.keys import PostgresKeys
 from emissary.backends.cluster.lanes import PostgresLanes
@@ -23,6 +24,7 @@ from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.blobs import FileBlobs
 from emissary.backends.embedded.captures import FileCaptures, Scribe
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.idempotency import SqliteFirstAnswers
 from emissary.backends.embedded.keys import SqliteKeys
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.ledger import SqliteLedger
@@ -42,6 +44,7 @@ from emissary.ports.batches import Batches, Ledger
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.captures import Captures
+from emissary.ports.idempotency import FirstAnswers
 from emissary.ports.keys import Keys
 from emissary.ports.lanes import Lanes
 from emissary.ports.rates import Rates
@@ -73,6 +76,7 @@ class Backend:
     accounts: Accounts
     keys: Keys
     rates: Rates
+    first_answers: FirstAnswers
     rules: HouseRules
     workers: WorkerRecords
     blobs: Blobs
@@ -109,6 +113,7 @@ async def open_embedded(place: Place) -> AsyncIterator[Backend]:
             accounts=SqliteAccounts(database),
             keys=SqliteKeys(database),
             rates=SqliteRates(database),
+            first_answers=SqliteFirstAnswers(database),
             rules=SqliteHouseRules(database),
             workers=LockedWorkers(database, folder / "workers"),
             blobs=FileBlobs(folder / "objects"),
@@ -141,6 +146,7 @@ async def open_cluster(place: Place) -> AsyncIterator[Backend]:
             accounts=stores.accounts,
             keys=PostgresKeys(stores.database),
             rates=PostgresRates(stores.database),
+            first_answers=PostgresFirstAnswers(stores.database),
             rules=stores.rules,
             workers=stores.workers,
             blobs=stores.blobs,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -187,6 +187,8 @@ class Order:
             page = PageOfBatch(url.href)
             jobs.append(page_job(self.stage.fronts, self.batch, page, lane=host_lane(url.authority), mark=None))
         self.accepted |= await self.stage.fronts.jobs.accept(jobs)
+        with suppress(StoreUnavailable):  # the next one says it again, long before the batch is given up
+            await self.stage.backend.batches.hear(self.batch.id, self.stage.backend.clock.now())
 
     async def seal(self) -> None:
         await self.stage.backend.batches.seal(self.batch.id)

@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from emissary.api.idempotency import AnsweredBefore, Idempotency, answered_before
 from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
@@ -34,6 +35,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     install_problems(app)
+    app.add_exception_handler(AnsweredBefore, answered_before)
     app.include_router(scrape.router)
     app.include_router(batches.router)
     app.include_router(batch.routes_of("batch"))
@@ -46,5 +48,6 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(identity.router)
     install_openapi(app)
     install_reference(app)
+    app.add_middleware(Idempotency)
     app.add_middleware(BodyLimit)
     return app

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from emissary.api.idempotency import claim_key
 from emissary.api.services import Services
 from emissary.model.errors import NotAllowed, NotAuthorized, RateLimited
 from emissary.model.ids import AccountId
@@ -51,24 +52,26 @@ async def _entered(
 _Entered = Annotated[ApiKey, Depends(_entered)]
 
 
-def _require(key: ApiKey, scope: Scope) -> None:
+async def _require(request: Request, key: ApiKey, scope: Scope) -> None:
+    """Let the request in. If it came before under an Idempotency-Key, this is as far as it gets."""
     if scope not in key.scopes:
         raise NotAllowed(f"this takes a key with the scope `{scope.value}`, and yours has it not")
+    await claim_key(request, key.account)
 
 
 async def _caller(request: Request, key: _Entered) -> AccountId:
     """Looking takes one scope, and whatever has effects another."""
-    _require(key, Scope.READ if request.method in _READING else Scope.WRITE)
+    await _require(request, key, Scope.READ if request.method in _READING else Scope.WRITE)
     return key.account
 
 
-async def _key_keeper(key: _Entered) -> ApiKey:
-    _require(key, Scope.KEYS)
+async def _key_keeper(request: Request, key: _Entered) -> ApiKey:
+    await _require(request, key, Scope.KEYS)
     return key
 
 
-async def _admin(key: _Entered) -> ApiKey:
-    _require(key, Scope.ADMIN)
+async def _admin(request: Request, key: _Entered) -> ApiKey:
+    await _require(request, key, Scope.ADMIN)
     return key
 
 

@@ -9,7 +9,7 @@ from emissary.model.rates import Standing
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments"]
+__all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments", "is_long_list"]
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
 
@@ -34,7 +34,7 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if _is_long_list(scope):
+        if is_long_list(scope):
             await self._app(scope, receive, send)  # read line by line, and bounded by lines
             return
         declared = _header(scope, b"content-length") or b"0"
@@ -55,7 +55,8 @@ class BodyLimit:
         await self._app(scope, counted, send)
 
 
-def _is_long_list(scope: Scope) -> bool:
+def is_long_list(scope: Scope) -> bool:
+    """Whether the body is read line by line: there may be more of it than memory."""
     kind = (_header(scope, b"content-type") or b"").partition(b";")[0].strip().lower()
     return (scope["method"], scope["path"]) == ("POST", "/v1/batch") and kind == NDJSON.encode()
 

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from emissary.api.idempotency import HEADER, LONGEST_KEY, REPLAYED
 from emissary.api.problems import ProblemDocument
 
 __all__ = ["install_openapi", "problems", "reference_to"]
@@ -22,6 +23,17 @@ _RATE_HEADERS = {
         "description": "What is left of it (`r`), and in how many seconds (`t`) all is there again.",
         "schema": {"type": "string"},
     },
+}
+_IDEMPOTENCY_KEY = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A name of your own for this request: sent again with it within a day, it gets the first answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+}
+_REPLAYED = {
+    "description": "`true` where this is the first answer again, and nothing was done.",
+    "schema": {"type": "string", "enum": ["true"]},
 }
 _NEVER_SENT = ("HTTPValidationError", "ValidationError")
 
@@ -58,12 +70,26 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     _, told = models_json_schema([(each, "validation") for each in referred], ref_template=_SCHEMAS + "{model}")
     schemas.update(told["$defs"])
     for item in document["paths"].values():
-        for operation in item.values():
+        for method, operation in item.items():
             # FastAPI writes this one everywhere; here a request that does not fit is a 400.
             operation["responses"].pop("422", None)
             if "security" in operation:
                 _say_of_keys(operation["responses"])
+                if method == "post":
+                    _say_of_idempotency(operation)
     return document
+
+
+def _say_of_idempotency(operation: dict[str, Any]) -> None:
+    """Whatever has effects may be sent again under its key."""
+    operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
+    responses = operation["responses"]
+    said = {409: "The same request has not been answered yet", 422: "The key came with another body before"}
+    for status, description in said.items():
+        (told,) = problems(status).values()
+        responses.setdefault(str(status), {"description": description, **told})
+    for answer in responses.values():
+        answer.setdefault("headers", {})[REPLAYED] = _REPLAYED
 
 
 def _say_of_keys(responses: dict[str, Any]) -> None:

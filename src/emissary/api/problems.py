@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
-from emissary.model.errors import PROBLEMS, EmissaryError, InsufficientCredits, QueueFull, RateLimited
+from emissary.model.errors import PROBLEMS, EmissaryError, InsufficientCredits, QueueFull, RateLimited, RequestInFlight
 
 __all__ = ["ProblemDocument", "install_problems", "problem"]
 
@@ -62,6 +62,7 @@ def install_problems(app: FastAPI) -> None:
     app.add_exception_handler(EmissaryError, _ours)
     app.add_exception_handler(QueueFull, _full)
     app.add_exception_handler(RateLimited, _too_often)
+    app.add_exception_handler(RequestInFlight, _too_often)
     app.add_exception_handler(InsufficientCredits, _too_poor)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework)
@@ -80,7 +81,7 @@ async def _full(request: Request, error: Exception) -> Response:
 
 
 async def _too_often(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RateLimited)
+    assert isinstance(error, RateLimited | RequestInFlight)
     return problem(error.code, error.detail, headers={"Retry-After": str(error.wait)})
 
 

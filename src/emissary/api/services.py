@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Literal
 
 from emissary.engine.accounts import AccountBook
+from emissary.engine.answer_book import AnswerBook
 from emissary.engine.jobs import Jobs
 from emissary.engine.key_book import KeyBook
 from emissary.engine.key_ring import KeyRing
@@ -49,6 +50,7 @@ class Services:
     key_book: KeyBook
     rate_gate: RateGate
     account_book: AccountBook
+    answer_book: AnswerBook
     metrics: Metrics
     clock: Clock
     health: Callable[[], Awaitable[list[PartHealth]]]

@@ -21,6 +21,7 @@ NDJSON = "application/x-ndjson"
 _JSON = "application/json"
 _PASSING = frozenset({429, 502, 503, 504})
 _FIRST_REST, _LONGEST_REST = 0.25, 10.0
+_LOOK_AGAIN = 0.5
 
 Pieces = Callable[[], AsyncGenerator[bytes, None]]
 
@@ -64,13 +65,17 @@ class Caller:
 
     async def ask(self, call: Call, kind: type[T]) -> T:
         """The answer, as this type; raises ApiError for a problem, and ServerUnreachable if there is no answer."""
-        request, tried = self._request(call), 0
+        request, tried, waited = self._request(call), 0, 0.0
         while True:
             tried += 1
             try:
                 body = b"".join([piece async for piece in self._once(call, request)])
             except (ApiError, ServerUnreachable) as error:
-                await self.rest(error, tried, is_repeatable=call.is_repeatable)
+                if _is_under_way(error) and waited < request.timeout:
+                    await self.wire.sleep(_LOOK_AGAIN)
+                    tried, waited = tried - 1, waited + _LOOK_AGAIN
+                else:
+                    await self.rest(error, tried, is_repeatable=call.is_repeatable)
             else:
                 return _as(kind, body)
 
@@ -84,8 +89,7 @@ class Caller:
         """Wait before the call is made once more, or raise its error where that would be of no use."""
         rest = min(_FIRST_REST * 2 ** (tried - 1), _LONGEST_REST)
         if isinstance(error, ApiError):
-            # A conflict with a time to come back is our own first try, still under way under the same key.
-            is_passing = error.status in _PASSING or (error.status == 409 and error.retry_after is not None)
+            is_passing = error.status in _PASSING
             rest = rest if error.retry_after is None else error.retry_after
         else:
             is_passing = True
@@ -116,6 +120,11 @@ class Caller:
                 yield piece
         finally:
             await exchange.close()
+
+
+def _is_under_way(error: ApiError | ServerUnreachable) -> bool:
+    """Whether it is our own first try that is in the way: its connection was cut, and it is still being answered."""
+    return error.code == "idempotency_in_flight"
 
 
 async def _send_body(exchange: Exchange, call: Call) -> None:

@@ -158,6 +158,8 @@ class HttpWire:
         async with _in_time(_CONNECT_SECONDS):
             try:
                 opened = await asyncio.open_connection(self._host, self._port, ssl=self._trust)
+            except ssl.SSLError as error:
+                raise ServerUnreachable(f"{self._named} cannot be spoken to in confidence: {error}") from error
             except OSError as error:
                 raise ServerUnreachable(f"nobody answers at {self._named}: {error}") from error
         return _Connection(*opened)

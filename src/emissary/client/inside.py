@@ -52,7 +52,7 @@ class _InsideExchange:
     def __init__(self, request: Request) -> None:
         self._timeout = request.timeout
         self._asked = asyncio.Queue[dict[str, Any]](_PIECES_UNDER_WAY)
-        self._told = asyncio.Queue[bytes](_PIECES_UNDER_WAY)
+        self._told = asyncio.Queue[bytes | None](_PIECES_UNDER_WAY)
         self._head = asyncio.get_running_loop().create_future()
         self._is_left = asyncio.Event()
         self._is_at_end = False
@@ -76,6 +76,8 @@ class _InsideExchange:
 
     async def read(self) -> bytes:
         piece = b"" if self._is_at_end else await self._told.get()
+        if piece is None:
+            raise ServerUnreachable("the answer broke off: the call failed on our side, and was logged")
         self._is_at_end = not piece
         return piece
 
@@ -105,6 +107,13 @@ class _InsideExchange:
             if not message.get("more_body", False):
                 await self._told.put(b"")
 
+    async def break_off(self) -> None:
+        """The app has failed: whoever waits for the rest of its answer waits in vain."""
+        if not self._head.done():
+            self._head.set_exception(ServerUnreachable("the call failed on our side, and was logged"))
+        elif not self._is_left.is_set():
+            await self._told.put(None)
+
 
 class InsideWire:
     """Keeps the promise of `Wire`."""
@@ -130,8 +139,9 @@ class InsideWire:
     async def _serve(self, request: Request, exchange: _InsideExchange) -> None:
         try:
             await self._api(_scope(request), exchange.receive, exchange.send)
-        except Exception:  # noqa: BLE001 - as any server does: the caller has its 500, and the others go on
-            log.debug("a call inside failed", path=request.path)
+        except Exception:  # as of any server: this call has failed, and the others go on
+            log.exception("a call failed", path=request.path)
+            await exchange.break_off()
 
 
 def _scope(request: Request) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from emissary.compose.backends import Backend, open_backend
 from emissary.compose.coordination import coordinator_of
 from emissary.compose.health import Health
 from emissary.engine.accounts import AccountBook
+from emissary.engine.answer_book import AnswerBook
 from emissary.engine.coordinator import Coordinator
 from emissary.engine.delivery import DELIVER, DeliveryHandler
 from emissary.engine.handlers import Handler
@@ -152,6 +153,7 @@ def _assemble(parts: _Parts) -> App:
         key_book=KeyBook(backend.keys, key_ring, clock, chance),
         rate_gate=RateGate(backend.rates, clock),
         account_book=AccountBook(backend.allowances, backend.usage, parts.settings.allowance, clock),
+        answer_book=AnswerBook(backend.first_answers, backend.vault, clock=clock, chance=chance),
         metrics=parts.metrics,
         clock=clock,
         health=Health(parts.settings.data_dir, backend.touch).parts,

@@ -13,6 +13,7 @@ from emissary.adapters.vault import FileVault
 from emissary.backends.cluster.alerts import PostgresAlerts
 from emissary.backends.cluster.allowances import PostgresAllowances
 from emissary.backends.cluster.batches import PostgresBatches, PostgresLedger
+from emissary.backends.cluster.idempotency import PostgresFirstAnswers
 from emissary.backends.cluster.jobs import PostgresJobRecords
 from emissary.backends.cluster.keys import PostgresKeys
 from emissary.backends.cluster.lanes import PostgresLanes
@@ -28,6 +29,7 @@ from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.blobs import FileBlobs
 from emissary.backends.embedded.captures import FileCaptures
 from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.idempotency import SqliteFirstAnswers
 from emissary.backends.embedded.keys import SqliteKeys
 from emissary.backends.embedded.lanes import SqliteLanes
 from emissary.backends.embedded.leadership import SqliteLeadership
@@ -55,6 +57,7 @@ from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus
 from emissary.ports.captures import Captures
 from emissary.ports.clock import Chance, Clock
+from emissary.ports.idempotency import FirstAnswers
 from emissary.ports.keys import Keys
 from emissary.ports.lanes import Lanes
 from emissary.ports.leadership import Leadership
@@ -91,6 +94,7 @@ class Backend:
     keys: Keys
     allowances: Allowances
     rates: Rates
+    first_answers: FirstAnswers
     usage: Usage
     rules: HouseRules
     workers: WorkerRecords
@@ -143,6 +147,7 @@ async def _open_embedded(settings: Settings, vault: Vault, chance: Chance) -> As
             keys=SqliteKeys(database),
             allowances=SqliteAllowances(database),
             rates=SqliteRates(database),
+            first_answers=SqliteFirstAnswers(database),
             usage=SqliteUsage(database),
             rules=SqliteHouseRules(database),
             workers=LockedWorkers(database, folder / "workers"),
@@ -188,6 +193,7 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
             keys=PostgresKeys(stores.database),
             allowances=PostgresAllowances(stores.database),
             rates=PostgresRates(stores.database),
+            first_answers=PostgresFirstAnswers(stores.database),
             usage=PostgresUsage(stores.database),
             rules=stores.rules,
             workers=stores.workers,

@@ -6,7 +6,7 @@ from emissary.compose.backends import Backend
 from emissary.compose.process import LOCAL_ACCOUNT
 from emissary.engine.coordinator import Coordinator
 from emissary.engine.delivery import Hook
-from emissary.engine.duties import Accounting, Alarm, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.duties import Accounting, Alarm, Forgetting, Recovery, Retiring, ScalingWatch, Tidying
 from emissary.engine.schedules import FiringDuty
 from emissary.reading.urls import parse
 from emissary.settings import Settings
@@ -24,6 +24,7 @@ def coordinator_of(settings: Settings, backend: Backend, metrics: Metrics) -> Co
         Recovery(backend.workers, backend.lanes, alarm, gap=settings.gap, clock=clock, metrics=metrics),
         Tidying(backend.batches, clock),
         Accounting(backend.usage),
+        Forgetting(backend.first_answers, clock),
         FiringDuty(backend.schedules, backend.bus, clock=clock, metrics=metrics),
         Retiring(backend.retention, backend.blobs, keep, clock=clock, metrics=metrics),
         ScalingWatch(backend.workload, backend.jobs, settings.worker_lanes, clock=clock, metrics=metrics),

@@ -16,13 +16,14 @@ from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches
 from emissary.ports.blobs import Blobs
 from emissary.ports.clock import Clock
+from emissary.ports.idempotency import FirstAnswers
 from emissary.ports.lanes import Lanes
 from emissary.ports.records import JobRecords, WorkerRecords
 from emissary.ports.upkeep import Retention, Workload
 from emissary.ports.usage import Usage
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["Accounting", "Alarm", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
+__all__ = ["Accounting", "Alarm", "Forgetting", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
 
 WORKER_DEAD = "worker.dead"
 _TIDIED_AT_ONCE = 2_000
@@ -116,6 +117,20 @@ class Accounting:
 
     async def do(self, _: Term, /) -> bool:
         return await self._usage.fold(most=_FOLDED_AT_ONCE) == _FOLDED_AT_ONCE
+
+
+class Forgetting:
+    """Drops first answers that were kept for long enough. What is gone is gone, so two may do it."""
+
+    name = "forgetting"
+    every = timedelta(minutes=1)
+
+    def __init__(self, answers: FirstAnswers, clock: Clock) -> None:
+        self._answers = answers
+        self._clock = clock
+
+    async def do(self, _: Term, /) -> bool:
+        return await self._answers.forget(self._clock.now(), most=_DROPPED_AT_ONCE) == _DROPPED_AT_ONCE
 
 
 class Retiring:

@@ -9,6 +9,7 @@ EmissaryError
 ├── TooManyKeys           two keys of that name are live already
 ├── QueueFull             the account has as many jobs in line as it may
 ├── RateLimited           the account has asked as often as it may
+├── RequestInFlight       the same request is being answered already
 ├── InsufficientCredits   the account has not enough left for this
 ├── SettingsError         a setting that cannot work, found at start
 ├── LeaseLost             another worker holds the lane now: stop, write nothing
@@ -42,6 +43,7 @@ __all__ = [
     "Problem",
     "QueueFull",
     "RateLimited",
+    "RequestInFlight",
     "SealBroken",
     "SettingsError",
     "StoreUnavailable",
@@ -69,6 +71,7 @@ PROBLEMS: dict[str, Problem] = {
     "engine_unavailable": Problem(400, "This engine is not available here"),
     "empty_batch": Problem(400, "The batch has no page that can be read"),
     "invalid_cursor": Problem(400, "The cursor leads nowhere"),
+    "invalid_idempotency_key": Problem(400, "The Idempotency-Key cannot be used"),
     "missing_key": Problem(401, "An API key is needed"),
     "invalid_key": Problem(401, "The API key opens nothing"),
     "insufficient_credits": Problem(402, "The account has not enough credits"),
@@ -80,9 +83,11 @@ PROBLEMS: dict[str, Problem] = {
     "batch_finished": Problem(409, "The batch has already ended"),
     "key_ended": Problem(409, "The key opens nothing any more"),
     "too_many_keys": Problem(409, "There are enough keys of that name"),
+    "idempotency_in_flight": Problem(409, "A request with this Idempotency-Key has not been answered yet"),
     "batch_too_large": Problem(413, "The batch has too many pages"),
     "body_too_large": Problem(413, "The body is too large"),
     "unsupported_media_type": Problem(415, "The body is of a type this route does not take"),
+    "idempotency_key_reused": Problem(422, "The Idempotency-Key was used for another request"),
     "queue_full": Problem(429, "Too many jobs stand in line"),
     "rate_limited": Problem(429, "Too many requests"),
     "internal": Problem(500, "Something went wrong on our side"),
@@ -168,6 +173,16 @@ class RateLimited(EmissaryError):
     def __init__(self, *, per_minute: int, wait: int) -> None:
         super().__init__(f"your account may ask {per_minute:,} times a minute: ask again in {wait} s")
         self.wait = wait
+
+
+class RequestInFlight(EmissaryError):
+    """The same request came before and has not been answered; `wait` is in how many seconds to ask again."""
+
+    code = "idempotency_in_flight"
+    wait = 1
+
+    def __init__(self) -> None:
+        super().__init__("a request with this Idempotency-Key has not been answered yet: send it again in a second")
 
 
 class InsufficientCredits(EmissaryError):

@@ -8,10 +8,12 @@ __all__ = [
     "AccountId",
     "BatchId",
     "DocumentId",
+    "EventId",
     "JobId",
     "KeyId",
     "ReceiptId",
     "ScheduleId",
+    "WebhookId",
     "WorkerId",
     "keyed_ulid",
     "ulid",
@@ -22,10 +24,12 @@ __all__ = [
 AccountId = NewType("AccountId", str)
 BatchId = NewType("BatchId", str)
 DocumentId = NewType("DocumentId", str)
+EventId = NewType("EventId", str)
 JobId = NewType("JobId", str)
 KeyId = NewType("KeyId", str)
 ReceiptId = NewType("ReceiptId", str)
 ScheduleId = NewType("ScheduleId", str)
+WebhookId = NewType("WebhookId", str)
 WorkerId = NewType("WorkerId", str)
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32: no I, L, O, U

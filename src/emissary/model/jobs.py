@@ -8,6 +8,7 @@ from typing import NewType
 import msgspec
 
 from emissary.model.ids import AccountId, BatchId, JobId
+from emissary.model.webhooks import Notice
 
 __all__ = ["FINAL_STATES", "Job", "JobState", "Kind", "NewJob", "Priority", "StoredResult"]
 
@@ -59,6 +60,7 @@ class NewJob(msgspec.Struct, frozen=True, gc=False):  # one for every job: a dat
     batch: BatchId | None = None
     mark: bytes | None = None  # 16 bytes of what it reads: a batch accepts one job for each mark
     price: int = 1  # credits that it may use at most
+    notice: Notice | None = None  # of a delivery: what the log says of it
 
 
 class StoredResult(msgspec.Struct, frozen=True, gc=False):

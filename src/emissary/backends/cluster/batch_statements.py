@@ -111,13 +111,16 @@ UNTIDY = "SELECT id FROM batches WHERE tidied_to IS NOT NULL ORDER BY id"
 
 TIDIED = "UPDATE batches SET tidied_to = $2 WHERE id = $1"
 
-# Batches are completed once they are sealed and everything in them has ended.
+# Batches are completed once they are sealed and everything in them has ended; somebody may want to be told.
 COMPLETE = """
-UPDATE batches SET state = 'completed', finished_at = $1
-FROM flows WHERE flows.id = batches.flow AND batches.finished_at IS NULL AND batches.sealed
-    AND batches.state IN ('running', 'paused') AND batches.tidied_to IS NULL
-    AND flows.submitted = (
-        SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE flow = batches.flow)
+WITH ended AS (
+    UPDATE batches SET state = 'completed', finished_at = $1
+    FROM flows WHERE flows.id = batches.flow AND batches.finished_at IS NULL AND batches.sealed
+        AND batches.state IN ('running', 'paused') AND batches.tidied_to IS NULL
+        AND flows.submitted = (
+            SELECT coalesce(sum(completed + refused + failed + cancelled), 0) FROM tallies WHERE flow = batches.flow)
+    RETURNING batches.id, batches.account)
+INSERT INTO happenings (event, subject, account, at) SELECT 'batch.completed', id, account, $1 FROM ended
 """
 
 # The next jobs of a batch, whether they are still open, and whether somebody has them in hand.

@@ -7,13 +7,14 @@ from emissary.backends.batch_rows import batch_of
 from emissary.backends.cluster import batch_statements as sql
 from emissary.backends.cluster.database import Connection, Database, Record
 from emissary.backends.cluster.lining_up import place_ids
-from emissary.backends.cluster.settling import STATES, Tally, count, job_of
+from emissary.backends.cluster.settling import STATES, Tally, count, happen, job_of
 from emissary.backends.cluster.statements import LOCK_LANES_BY_ID, MAKE_TENANTS
 from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, Finished, LedgerLine, NewBatch
 from emissary.model.fairness import ONE, PARKED, rank_of
 from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
 from emissary.model.jobs import JobState, Priority, StoredResult
 from emissary.model.moments import from_ms, to_ms
+from emissary.model.webhooks import EventType
 
 __all__ = ["PostgresBatches", "PostgresLedger"]
 
@@ -67,6 +68,8 @@ class PostgresBatches:
                 ended = to_ms(now) if state is BatchState.CANCELLED else None
                 reason = None if unheard_since is None else INTAKE_LOST
                 await connection.execute(sql.MARK, batch, state.value, ended, reason)
+                if ended is not None:
+                    await happen(connection, EventType.BATCH_CANCELLED, [(batch, row["account"], ended)])
             return True
 
     async def again(self, batch: BatchId, states: Collection[JobState], now: datetime, *, most: int) -> int:

@@ -13,6 +13,7 @@ from emissary.model.fairness import ONE, Turns, rank_of
 from emissary.model.ids import JobId, ulid_of
 from emissary.model.jobs import NewJob
 from emissary.model.moments import to_ms
+from emissary.model.webhooks import Notice
 
 __all__ = ["LaneRow", "LinedUp", "line_up", "lock_lanes", "place", "place_ids", "raw", "submit"]
 
@@ -120,6 +121,7 @@ async def line_up(
         await room.check(connection, accepted)
     places = _Places(accepted, lanes, turns, now)
     await _write(connection, places, now)
+    await _log(connection, [(raw(job.id), job.notice) for job in accepted if job.notice is not None], now)
     fronts: dict[str, int] = {}
     for job, rank in zip(accepted, places.ranks, strict=True):
         fronts[job.lane] = min(rank, fronts.get(job.lane, rank))
@@ -222,3 +224,11 @@ async def _write(connection: Connection, new: _Places, now: datetime) -> None:
         sql.ACCEPT_JOBS, new.ids, new.ranks, new.lanes, new.flows, new.positions, new.kinds, new.orders, to_ms(now)
     )
     await connection.execute(sql.LINE_UP, new.lanes, new.flows, new.ranks, new.not_before, new.ids)
+
+
+async def _log(connection: Connection, told: list[tuple[bytes, Notice]], now: datetime) -> None:
+    """Of jobs that deliver events, the log says what they tell whom."""
+    if told:
+        notices = [notice for _, notice in told]
+        columns = [[getattr(notice, name) for notice in notices] for name in ("webhook", "event", "type", "line")]
+        await connection.execute(sql.LOG_DELIVERIES, [job for job, _ in told], *columns, to_ms(now))

@@ -18,8 +18,9 @@ from emissary.model.ids import JobId, WorkerId, ulid_text
 from emissary.model.jobs import FINAL_STATES, JobState, NewJob
 from emissary.model.lanes import Release, Report, Settlement, Trial
 from emissary.model.moments import rest_ms, to_ms
+from emissary.model.webhooks import EventType
 
-__all__ = ["STATES", "Overtaken", "Tally", "Written", "count", "forsake", "give_back", "job_of", "settle"]
+__all__ = ["STATES", "Overtaken", "Tally", "Written", "count", "forsake", "give_back", "happen", "job_of", "settle"]
 
 STATES = {
     JobState.WAITING: 0,
@@ -276,8 +277,16 @@ async def forsake(
         owners = await book.owners(connection, [row["flow"] for row in deadly])
         killers = [(owners[row["flow"]].tenant, row["kind"], keys[row["lane"]]) for row in deadly]
         await note_usage(connection, [(*killer, JobState.FAILED, 0, False) for killer in killers], now)
+        ended = [(job_of(row["id"]), owners[row["flow"]].account, to_ms(now)) for row in deadly]
+        await happen(connection, EventType.JOB_FAILED, ended)
     await give_back(connection, held, now, gap)
     return len(held)
+
+
+async def happen(connection: Connection, event: EventType, what: Sequence[tuple[str, str, int]]) -> None:
+    """Note what has come about (its subject, whose it is, when): somebody may want to be told."""
+    subjects, accounts, moments = zip(*what, strict=True)
+    await connection.execute(ends.HAPPEN, event.value, subjects, accounts, moments)
 
 
 async def give_back(connection: Connection, held: list[Record], now: datetime, gap: timedelta) -> None:

@@ -11,6 +11,7 @@ __all__ = [
     "DROP_ITEMS",
     "END_POISON",
     "FORSAKE",
+    "HAPPEN",
     "JOBS_TO_CANCEL",
     "KEEP_MISSES",
     "KEEP_RESULTS",
@@ -176,6 +177,12 @@ RETURNING jobs.id, jobs.deaths, jobs.lane, jobs.rank, jobs.flow, jobs.kind
 # A job that killed three workers has ended.
 END_POISON = """
 UPDATE jobs SET state = 2, finished_at = $2, outcome = $3 WHERE id = ANY ($1::uuid[]) AND state = 0
+"""
+
+# What the store itself has brought about is kept until somebody was told.
+HAPPEN = """
+INSERT INTO happenings (event, subject, account, at)
+SELECT $1, subject, account, at FROM unnest($2::text[], $3::text[], $4::bigint[]) AS given (subject, account, at)
 """
 
 # Jobs that have not ended, and where they stand.

@@ -60,6 +60,13 @@ DELETE FROM alerts WHERE (event, subject) IN (
     SELECT event, subject FROM alerts WHERE at < $1 ORDER BY at LIMIT $2)
 """
 
+_DROP_DELIVERIES = """
+DELETE FROM deliveries WHERE number IN (
+    SELECT number FROM deliveries WHERE created_at < $1
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = deliveries.job)
+    ORDER BY created_at LIMIT $2)
+"""
+
 # Lanes that somebody is just about to use are passed over.
 _DROP_LANES = """
 DELETE FROM lanes WHERE id IN (
@@ -102,7 +109,7 @@ class PostgresRetention:
         day = (when - USAGE_KEPT_LONGER).astimezone(UTC).date()
         dropped = await self._partitions.drop("usage", day) + await self._database.write(_DROP_USAGE, day)
         dropped += await self._drop_batches(when, most)
-        for statement in (_DROP_FIRINGS, _DROP_ALERTS):
+        for statement in (_DROP_FIRINGS, _DROP_ALERTS, _DROP_DELIVERIES):
             dropped += await self._database.write(statement, to_ms(when), most)
         return dropped
 

@@ -9,7 +9,7 @@ from typing import Any
 from emissary.backends.batch_rows import batch_of
 from emissary.backends.embedded import batch_statements as sql
 from emissary.backends.embedded.database import Database
-from emissary.backends.embedded.ending import complete
+from emissary.backends.embedded.ending import complete, happen
 from emissary.backends.embedded.flows import Blocked, has_ended
 from emissary.backends.embedded.lists import as_list, one
 from emissary.backends.embedded.statements import MAKE_FLOWS, MAKE_TENANTS
@@ -18,6 +18,7 @@ from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, N
 from emissary.model.ids import BatchId, JobId, ulid_of
 from emissary.model.jobs import JobState
 from emissary.model.moments import to_ms
+from emissary.model.webhooks import EventType
 
 __all__ = ["SqliteBatches", "find_row"]
 
@@ -116,6 +117,8 @@ def _mark(
             connection.execute(sql.BRING_BACK, {"flow": found["flow"]})
         ended_at = to_ms(now) if state is BatchState.CANCELLED else None
         connection.execute(sql.MARK, {"batch": batch, "state": state, "ended_at": ended_at, "reason": reason})
+        if ended_at is not None:
+            happen(connection, EventType.BATCH_CANCELLED, [(batch, found["account"], ended_at)])
     return True
 
 

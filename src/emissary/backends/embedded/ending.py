@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from emissary.model.batches import MISS_KEPT
 from emissary.model.ids import JobId
 from emissary.model.jobs import JobState, StoredResult
 from emissary.model.moments import to_ms
+from emissary.model.webhooks import EventType
 
-__all__ = ["End", "Place", "complete", "count", "count_outcomes", "end", "places_of"]
+__all__ = ["End", "Place", "complete", "count", "count_outcomes", "end", "happen", "places_of"]
 
 _ROWS_AT_ONCE = 64
 _COLUMNS = ("completed", "refused", "failed", "cancelled", "cached", "credits")
@@ -88,7 +89,14 @@ def count_outcomes(connection: sqlite3.Connection, outcomes: Mapping[tuple[int, 
 
 def complete(connection: sqlite3.Connection, flows: list[int]) -> None:
     """Those of the flows that are sealed batches, and of which everything has ended, are completed."""
-    connection.execute(sql.COMPLETE, {"flows": as_list(flows)})
+    ended = connection.execute(sql.COMPLETE, {"flows": as_list(flows)}).fetchall()
+    if ended:
+        happen(connection, EventType.BATCH_COMPLETED, ended)
+
+
+def happen(connection: sqlite3.Connection, event: EventType, what: Iterable[tuple[str, str, int]]) -> None:
+    """Note what has come about (its subject, whose it is, when): somebody may want to be told."""
+    connection.executemany(sql.HAPPEN, [(event.value, *each) for each in what])
 
 
 def _outcome(each: End) -> msgspec.Raw | None:

@@ -66,6 +66,9 @@ def submit(
         due = at_once if job.not_before is None else to_ms(job.not_before)
         items.append(ItemRow(lane, rank, number, flow.id, due))
     connection.execute(sql.ACCEPT_JOBS, {"jobs": as_list(written), "now": at_once})
+    notices = [(job.id, *msgspec.structs.astuple(job.notice)) for _, job in accepted if job.notice is not None]
+    if notices:
+        connection.execute(sql.LOG_DELIVERIES, {"notices": as_list(notices), "now": at_once})
     line.advance(connection)
     line_up(connection, items, lanes.values(), now)
     return frozenset(job.id for _, job in accepted)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from emissary.backends.embedded import settling_statements as sql
-from emissary.backends.embedded.ending import End, Place, end, places_of
+from emissary.backends.embedded.ending import End, Place, end, happen, places_of
 from emissary.backends.embedded.flows import Blocked, parked
 from emissary.backends.embedded.lining_up import ItemRow, lanes_of, line_up, place, submit
 from emissary.backends.embedded.lists import as_list, one, reader
@@ -17,6 +17,7 @@ from emissary.model.ids import JobId, WorkerId
 from emissary.model.jobs import FINAL_STATES, JobState, StoredResult
 from emissary.model.lanes import Grip, Release, Report, Settlement, Trial
 from emissary.model.moments import rest_ms, to_ms
+from emissary.model.webhooks import EventType
 
 __all__ = ["cancel", "forsake", "settle"]
 
@@ -74,12 +75,19 @@ def forsake(connection: sqlite3.Connection, workers: Sequence[WorkerId], now: da
     connection.execute(sql.BLAME, values)
     deadly = places_of(connection, _read_names(one(connection, sql.POISON, {**values, "deadly": _DEADLY})))
     end(connection, [End(stood, JobState.FAILED, _POISON) for stood in deadly.values()], now)
+    accounts = _accounts(connection, {stood.tenant for stood in deadly.values()})
+    poisoned = [(stood.id, accounts[stood.tenant], to_ms(now)) for stood in deadly.values()]
+    happen(connection, EventType.JOB_FAILED, poisoned)
     keys = dict(_read_keys(one(connection, sql.LANE_KEYS, values)))
     killers = [(stood.tenant, stood.kind, keys[stood.lane]) for stood in deadly.values()]
     note_usage(connection, [(*killer, JobState.FAILED, 0, False) for killer in killers], now)
     connection.execute(sql.FORSAKE, {**values, "now": to_ms(now), "gap_ms": gap // _MILLISECOND})
     place(connection, lanes, now)
     return len(lanes)
+
+
+def _accounts(connection: sqlite3.Connection, tenants: set[int]) -> dict[int, str]:
+    return dict(_read_keys(one(connection, sql.ACCOUNTS, {"ids": as_list(list(tenants))})))
 
 
 def _not_in_other_hands(connection: sqlite3.Connection, grips: Iterable[Grip]) -> _Lanes:

@@ -1,12 +1,14 @@
 """The statements that end, put off and move jobs, each with a sentence. Lists are JSON arrays (`lists`)."""
 
 __all__ = [
+    "ACCOUNTS",
     "BLAME",
     "BLAME_SUSPECTS",
     "COMPLETE",
     "COUNT_OUTCOMES",
     "END_JOBS",
     "FORSAKE",
+    "HAPPEN",
     "HELD_BY",
     "JOBS_IN_LINE",
     "KEEP_MISSES",
@@ -87,7 +89,11 @@ UPDATE batches SET state = 'completed', untidy = NULL,
 WHERE flow IN (SELECT value FROM json_each(:flows)) AND sealed AND state IN ('running', 'paused')
     AND (SELECT submitted FROM flows WHERE flows.id = batches.flow) = coalesce(
         (SELECT completed + refused + failed + cancelled FROM tallies WHERE tallies.flow = batches.flow), 0)
+RETURNING id, account, finished_at
 """
+
+# What the store itself has brought about is kept until somebody was told.
+HAPPEN = "INSERT INTO happenings (event, subject, account, at) VALUES (?, ?, ?, ?)"
 
 # Items that are to be tried again later go back into line.
 POSTPONE_ITEMS = """
@@ -127,6 +133,8 @@ UPDATE jobs SET trial = given.fence
 FROM (SELECT value ->> 0 AS id, value ->> 1 AS lane, value ->> 2 AS fence FROM json_each(:trials)) AS given
 WHERE jobs.id = given.id AND jobs.lane = given.lane AND jobs.state = 'waiting'
 """
+
+ACCOUNTS = "SELECT json_group_array(json_array(id, account)) FROM tenants WHERE id IN (SELECT value FROM json_each(:ids))"
 
 LANE_KEYS = "SELECT json_group_array(json_array(id, key)) FROM lanes WHERE id IN (SELECT value FROM json_each(:lanes))"
 

@@ -13,6 +13,7 @@ __all__ = [
     "LANES_BY_KEY",
     "LAST_JOB",
     "LINE_UP",
+    "LOG_DELIVERIES",
     "MAKE_FLOWS",
     "MAKE_LANES",
     "MAKE_MARKS",
@@ -92,6 +93,13 @@ ACCEPT_JOBS = """
 INSERT INTO jobs (number, id, lane, rank, flow, position, kind, "order", created_at)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value -> 7, :now
 FROM json_each(:jobs)
+"""
+
+# Of jobs that deliver events, the log says what they tell whom.
+LOG_DELIVERIES = """
+INSERT INTO deliveries (job, webhook, event, type, line, created_at)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, :now FROM json_each(:notices) WHERE true
+ORDER BY key
 """
 
 # Put items at their place in line.

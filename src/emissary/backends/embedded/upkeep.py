@@ -66,6 +66,13 @@ DELETE FROM alerts WHERE (event, subject) IN (
     SELECT event, subject FROM alerts WHERE at < :when ORDER BY at LIMIT :most)
 """
 
+_DROP_DELIVERIES = """
+DELETE FROM deliveries WHERE number IN (
+    SELECT number FROM deliveries WHERE created_at < :when
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = deliveries.job)
+    ORDER BY created_at LIMIT :most)
+"""
+
 _DROP_USAGE = """
 DELETE FROM usage WHERE (tenant, day, kind, host) IN (
     SELECT tenant, day, kind, host FROM usage WHERE day < :day ORDER BY day LIMIT :most)
@@ -117,7 +124,7 @@ class SqliteRetention:
         values = {"when": to_ms(when), "most": most, "day": day}
 
         def work(connection: sqlite3.Connection) -> int:
-            statements = (_DROP_FIRINGS, _DROP_ALERTS, _DROP_USAGE)
+            statements = (_DROP_FIRINGS, _DROP_ALERTS, _DROP_DELIVERIES, _DROP_USAGE)
             return sum(connection.execute(statement, values).rowcount for statement in statements)
 
         return await self._database.write(work)

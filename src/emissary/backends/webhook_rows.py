@@ -1,0 +1,93 @@
+"""Webhooks and their log as both stores read them, column by column."""
+
+from datetime import datetime
+from typing import Any
+
+from emissary.model.ids import AccountId, EventId, JobId, WebhookId
+from emissary.model.moments import from_ms, to_ms
+from emissary.model.webhooks import Delivery, DeliveryState, EventType, Happening, Standing, Try, Webhook
+
+__all__ = [
+    "WEBHOOK_COLUMNS",
+    "delivery_of_row",
+    "happening_of_row",
+    "standing_of_row",
+    "try_columns",
+    "webhook_columns",
+    "webhook_of_row",
+]
+
+WEBHOOK_COLUMNS = "id, account, url, events, description, active, disabled, sealed, created_at"
+
+
+def webhook_columns(webhook: Webhook) -> tuple[Any, ...]:
+    """The values of `WEBHOOK_COLUMNS`."""
+    return (
+        webhook.id,
+        webhook.account,
+        webhook.url,
+        " ".join(sorted(webhook.events)),
+        webhook.description,
+        webhook.active,
+        webhook.disabled,
+        webhook.sealed,
+        to_ms(webhook.created_at),
+    )
+
+
+def webhook_of_row(row: Any) -> Webhook:
+    """Of `WEBHOOK_COLUMNS`."""
+    name, account, url, events, description, active, disabled, sealed, created_at = row
+    return Webhook(
+        WebhookId(name),
+        AccountId(account),
+        url,
+        frozenset(EventType(event) for event in events.split()),
+        bytes(sealed),
+        from_ms(created_at),
+        description,
+        bool(active),
+        disabled,
+    )
+
+
+def delivery_of_row(row: Any, job: JobId) -> Delivery:
+    """Of a line of the log, with the job under its name."""
+    number, _, event, kind, state, attempts, status, detail, tried_at, next_at, replayed, created_at = row
+    shown = DeliveryState(state)
+    return Delivery(
+        number,
+        job,
+        EventId(event),
+        kind,
+        shown,
+        attempts,
+        from_ms(created_at),
+        status,
+        detail,
+        _moment(tried_at),
+        _moment(next_at) if shown is DeliveryState.PENDING else None,
+        bool(replayed),
+    )
+
+
+def standing_of_row(row: Any) -> Standing:
+    """Of the tries so far, how many of the line are before it, and when the last of those is due."""
+    attempts, before, until = row
+    return Standing(attempts, before > 0, _moment(until))
+
+
+def try_columns(tried: Try) -> tuple[Any, ...]:
+    """Status, detail, when it was, and when the next is due."""
+    following = None if tried.next_at is None else to_ms(tried.next_at)
+    return tried.status, tried.detail, to_ms(tried.at), following
+
+
+def happening_of_row(row: Any) -> Happening:
+    """Of number, event, subject, account and moment."""
+    number, event, subject, account, at = row
+    return Happening(number, EventType(event), subject, AccountId(account), from_ms(at))
+
+
+def _moment(ms: int | None) -> datetime | None:
+    return None if ms is None else from_ms(ms)
