@@ -16,7 +16,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from emissary.engine.delivery import is_secret
+from emissary.engine.events import is_secret
 from emissary.model.accounts import Allowance
 from emissary.model.errors import SettingsError
 from emissary.model.rates import MOST_PER_MINUTE, Rate

@@ -139,7 +139,8 @@ def test_a_server_that_was_killed_in_the_middle_blocks_the_key_for_a_minute_only
         headers = {**server.authority, "Content-Type": "application/json", "Idempotency-Key": key}
         connection.request("POST", "/v1/scrape", json.dumps(wish), headers)
         until(lambda: asked(web, wish["url"]) > before)
-        server.kill()
+        server.process.kill()
+    server.process.wait()
     server = start(EMISSARY_API_KEY="em_live_of_the_killed")
     assert _code(_send(server, "/v1/scrape", wish, key=key)) == (409, "idempotency_in_flight")
     with closing(sqlite3.connect(server.database)) as store, store:  # the minute passes

@@ -170,7 +170,7 @@ def test_a_key_that_is_nearly_right_opens_nothing(server: Emissary) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/nope", "/v1", "/v1/", "/v1/scrape/", "/healthz/", "/v2/scrape", "/v1/jobs/a/b"]
+    "path", ["/", "/nope", "/v1", "/v1/", "/v1/scrape/", "/healthz/", "/v3/scrape", "/v1/jobs/a/b"]
 )
 def test_a_route_that_is_not_there_is_a_problem_too(server: Emissary, path: str) -> None:
     problem = check_problem(server.get(path), "not_found")

@@ -18,7 +18,11 @@ from emissary.testing.web import TestWebProcess
 
 _BODIES: dict[str, object] = {"PATCH": {"name": "taken over"}, "POST": {}}
 # Bodies that a route does not go without.
-_NEEDED: dict[str, object] = {"POST /v1/admin/accounts/{account}/keys": {"name": "a way in"}}
+_NEEDED: dict[str, object] = {
+    "POST /v1/admin/accounts/{account}/keys": {"name": "a way in"},
+    "PATCH /v1/webhooks/{webhook}": {"active": False},
+    "POST /v1/webhooks/{webhook}/replay": {"since": "2020-01-01T00:00:00Z"},
+}
 
 
 def _routes() -> list[tuple[str, str]]:
@@ -68,12 +72,16 @@ def town(tmp_path_factory: pytest.TempPathFactory, web: TestWebProcess) -> Itera
         job = ann.scrape(web.host_url(1, "/small"))
         batch = ann.post("/v1/batch", {"urls": [web.host_url(1, "/small?1")]}).json()["id"]
         crawl = ann.post("/v1/crawl", {"url": web.host_url(2, "/small"), "limit": 1}).json()["id"]
+        webhook = ann.post("/v1/webhooks", {"url": web.url("hooks", "/hook")}).json()["id"]
         things = {
+            "/v1/webhooks/": webhook,
             "/v1/jobs/": job["id"],
             "/v1/receipts/": job["receipt"]["id"],
             "/v1/documents/": job["document"]["id"],
             "/v1/batch/": batch,
             "/v1/crawl/": crawl,
+            "/v2/batch/scrape/": batch,
+            "/v2/crawl/": crawl,
             "/v1/keys/": key,
             "/v1/admin/accounts/": account["id"],
             "/v1/admin/accounts/{account}/keys/": key,
@@ -118,3 +126,4 @@ def test_nothing_of_what_the_stranger_tried_had_an_effect(town: Town) -> None:
     assert town.ann.get(f"/v1/batch/{town.things['/v1/batch/']}").json()["status"] in ("running", "completed")
     (key,) = (each for each in town.ann.get("/v1/keys").json()["data"] if each["id"] == town.things["/v1/keys/"])
     assert (key["live"], key["expiresAt"]) == (True, None)
+    assert town.ann.get(f"/v1/webhooks/{town.things['/v1/webhooks/']}").json()["active"] is True

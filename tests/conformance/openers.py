@@ -19,6 +19,7 @@ from emissary.backends.cluster.lanes import PostgresLanes
 from emissary.backends.cluster.rates import PostgresRates
 from emissary.backends.cluster.stores import open_stores
 from emissary.backends.cluster.usage import PostgresUsage
+from emissary.backends.cluster.webhooks import PostgresDeliveries, PostgresWebhooks
 from emissary.backends.embedded.allowances import SqliteAllowances
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.blobs import FileBlobs
@@ -37,6 +38,7 @@ from emissary.backends.embedded.reading_records import (
 )
 from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules, SqliteJobRecords
 from emissary.backends.embedded.usage import SqliteUsage
+from emissary.backends.embedded.webhooks import SqliteDeliveries, SqliteWebhooks
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.backends.local_bus import LocalBus
 from emissary.ports.accounts import Allowances
@@ -51,6 +53,7 @@ from emissary.ports.rates import Rates
 from emissary.ports.reading_records import PageCache, Secrets, Sessions, SiteOwners
 from emissary.ports.records import Accounts, HouseRules, JobRecords, WorkerRecords
 from emissary.ports.usage import Usage
+from emissary.ports.webhooks import Deliveries, Webhooks
 from emissary.reading.warc import exchange_records, segment_start
 
 
@@ -76,6 +79,8 @@ class Backend:
     accounts: Accounts
     keys: Keys
     rates: Rates
+    webhooks: Webhooks
+    deliveries: Deliveries
     first_answers: FirstAnswers
     rules: HouseRules
     workers: WorkerRecords
@@ -113,6 +118,8 @@ async def open_embedded(place: Place) -> AsyncIterator[Backend]:
             accounts=SqliteAccounts(database),
             keys=SqliteKeys(database),
             rates=SqliteRates(database),
+            webhooks=SqliteWebhooks(database),
+            deliveries=SqliteDeliveries(database),
             first_answers=SqliteFirstAnswers(database),
             rules=SqliteHouseRules(database),
             workers=LockedWorkers(database, folder / "workers"),
@@ -146,6 +153,8 @@ async def open_cluster(place: Place) -> AsyncIterator[Backend]:
             accounts=stores.accounts,
             keys=PostgresKeys(stores.database),
             rates=PostgresRates(stores.database),
+            webhooks=PostgresWebhooks(stores.database),
+            deliveries=PostgresDeliveries(stores.database),
             first_answers=PostgresFirstAnswers(stores.database),
             rules=stores.rules,
             workers=stores.workers,

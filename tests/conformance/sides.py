@@ -14,6 +14,7 @@ from emissary.backends.cluster.leadership import PostgresLeadership
 from emissary.backends.cluster.schedules import PostgresSchedules
 from emissary.backends.cluster.upkeep import PostgresRetention, PostgresWorkload
 from emissary.backends.cluster.usage import PostgresUsage
+from emissary.backends.cluster.webhooks import PostgresDeliveries, PostgresHappenings
 from emissary.backends.embedded.alerts import SqliteAlerts
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.database import Database as SqliteDatabase
@@ -23,6 +24,7 @@ from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.embedded.schedules import SqliteSchedules
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
 from emissary.backends.embedded.usage import SqliteUsage
+from emissary.backends.embedded.webhooks import SqliteDeliveries, SqliteHappenings
 from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches
 from emissary.ports.lanes import Lanes
@@ -31,6 +33,7 @@ from emissary.ports.records import JobRecords
 from emissary.ports.schedules import Schedules
 from emissary.ports.upkeep import Retention, Workload
 from emissary.ports.usage import Usage
+from emissary.ports.webhooks import Deliveries, Happenings
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Side:
     jobs: JobRecords
     batches: Batches
     usage: Usage
+    happenings: Happenings
+    deliveries: Deliveries
 
 
 @asynccontextmanager
@@ -61,6 +66,8 @@ async def open_embedded(place: str) -> AsyncIterator[Side]:
         SqliteJobRecords(database),
         SqliteBatches(database),
         SqliteUsage(database),
+        SqliteHappenings(database),
+        SqliteDeliveries(database),
     )
     await database.close()
 
@@ -78,6 +85,8 @@ async def open_cluster(place: str) -> AsyncIterator[Side]:
         PostgresJobRecords(database),
         PostgresBatches(database, 0),
         PostgresUsage(database),
+        PostgresHappenings(database),
+        PostgresDeliveries(database),
     )
     await database.close()
 

@@ -24,7 +24,7 @@ async def leader(side: Side) -> Term:
 
 async def test_an_alert_is_noted_once_and_delivered_once(side: Side, other_side: Side) -> None:
     term = await leader(side)
-    told = await asyncio.gather(side.alerts.note(term, DEAD, job()), other_side.alerts.note(term, DEAD, job()))
+    told = await asyncio.gather(side.alerts.note(term, DEAD, [job()]), other_side.alerts.note(term, DEAD, [job()]))
     assert sorted(told) == [False, True]
     assert await side.jobs.depth() == 1
     assert await other_side.alerts.latest(most=9) == [DEAD]
@@ -34,7 +34,7 @@ async def test_alerts_of_other_subjects_and_other_kinds_are_others(side: Side) -
     term = await leader(side)
     others = [Alert("worker.dead", "wrk_2", at(1)), Alert("queue.deep", "wrk_1", at(2))]
     for each in (DEAD, *others):
-        assert await side.alerts.note(term, each, None)
+        assert await side.alerts.note(term, each, [])
     assert await side.alerts.latest(most=2) == others[::-1]
     assert await side.jobs.depth() == 0
 
@@ -44,6 +44,6 @@ async def test_nothing_is_delivered_under_a_term_that_is_over(side: Side, other_
     assert old is not None
     await other_side.leadership.lead(BOB, timedelta(seconds=15), at(0))
     with pytest.raises(TermOver):
-        await side.alerts.note(old, DEAD, job())
+        await side.alerts.note(old, DEAD, [job()])
     assert await side.jobs.depth() == 0
     assert await side.alerts.latest(most=9) == []

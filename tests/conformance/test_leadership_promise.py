@@ -83,14 +83,14 @@ async def test_of_many_who_ask_at_once_one_leads(side: Side, other_side: Side) -
 async def test_nothing_is_written_under_a_term_that_is_over(side: Side, other_side: Side) -> None:
     old = await side.leadership.lead(ANN, NONE_AT_ALL, at(0))
     assert old is not None
-    assert await side.alerts.note(old, Alert("worker.dead", "wrk_1", at(0)), None), "until another takes over"
+    assert await side.alerts.note(old, Alert("worker.dead", "wrk_1", at(0)), []), "until another takes over"
     await other_side.leadership.lead(BOB, LEASE, at(0))
     with pytest.raises(TermOver):
-        await side.alerts.note(old, Alert("worker.dead", "wrk_2", at(1)), None)
+        await side.alerts.note(old, Alert("worker.dead", "wrk_2", at(1)), [])
     assert [alert.subject for alert in await side.alerts.latest(most=9)] == ["wrk_1"]
 
 
 async def test_nothing_is_written_under_a_term_that_never_was(side: Side) -> None:
     await side.leadership.lead(ANN, LEASE, at(0))
     with pytest.raises(TermOver):
-        await side.alerts.note(Term(99, ANN), Alert("worker.dead", "wrk_1", at(0)), None)
+        await side.alerts.note(Term(99, ANN), Alert("worker.dead", "wrk_1", at(0)), [])

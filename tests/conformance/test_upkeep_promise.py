@@ -27,13 +27,14 @@ from sides import Side
 
 from emissary.model.alerts import Alert
 from emissary.model.batches import BatchState
-from emissary.model.ids import JobId, ScheduleId, ulid
+from emissary.model.ids import EventId, JobId, ScheduleId, ulid
 from emissary.model.jobs import Kind, NewJob, StoredResult
 from emissary.model.lanes import LaneKey
 from emissary.model.scaling import Load
 from emissary.model.schedules import CatchUp, Firing, Schedule, Template
 from emissary.model.timing import Cron
 from emissary.model.usage import UsageBy
+from emissary.model.webhooks import Notice, Try
 
 pytestmark = pytest.mark.anyio
 
@@ -178,11 +179,25 @@ async def test_old_firings_and_alerts_go(side: Side) -> None:
     fires = tuple((at(seconds), dated(seconds)) for seconds in (OLD, YOUNG))
     await side.schedules.fired(term, Firing(schedule.id, at(OLD), at(YOUNG + DAY), fires), at(YOUNG))
     for seconds in (OLD, YOUNG):
-        await side.alerts.note(term, Alert("worker.dead", f"wrk_{seconds}", at(seconds)), None)
+        await side.alerts.note(term, Alert("worker.dead", f"wrk_{seconds}", at(seconds)), [])
     await drop_all(side)
     assert [fire.moment for fire in await side.schedules.fires(schedule.id, most=9)] == [at(YOUNG)]
     assert [alert.at for alert in await side.alerts.latest(most=9)] == [at(YOUNG)]
     assert len(await side.schedules.of_account(ACCOUNT, after=None, most=9)) == 1, "the schedule itself stays"
+
+
+async def test_the_log_of_deliveries_goes_with_their_jobs(side: Side) -> None:
+    old, waiting, young = (
+        msgspec.structs.replace(each, notice=Notice(None, EventId("evt_1"), "job.failed", each.id))
+        for each in (dated(OLD), dated(OLD, B), dated(YOUNG))
+    )
+    await finish(side, old)
+    await side.lanes.submit([waiting], at(OLD))
+    await side.lanes.submit([young], at(YOUNG))
+    for each in (old, waiting, young):
+        await side.deliveries.note(each.id, Try(at(YOUNG), 500, None))
+    await drop_all(side)
+    assert [(await side.deliveries.standing(each.id)).attempts for each in (old, waiting, young)] == [0, 1, 1]
 
 
 async def test_lanes_that_have_been_empty_for_long_go_and_come_back_with_their_next_job(side: Side) -> None:

@@ -83,7 +83,7 @@ def test_every_site_of_the_local_web_is_documented() -> None:
 
 
 def test_every_link_between_documents_leads_somewhere() -> None:
-    for document in [*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md")]:
+    for document in [*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md"), *_ROOT.glob("clients/*/*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name} → {target}"
 

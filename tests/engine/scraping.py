@@ -19,7 +19,9 @@ from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.ledger import SqliteLedger
 from emissary.backends.embedded.reading_records import SqlitePageCache, SqliteSessions, SqliteSiteOwners
 from emissary.backends.embedded.records import SqliteHouseRules
+from emissary.backends.embedded.webhooks import SqliteWebhooks
 from emissary.engine.handlers import Turn, Verdict, Work
+from emissary.engine.hearers import Hearers
 from emissary.model.extraction import Extracted, Wanted
 from emissary.model.jobs import Job, NewJob
 from emissary.model.lanes import LaneKey, host_lane
@@ -29,6 +31,7 @@ from emissary.products.scrape import ScrapeHandler, ScrapeTools
 from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.memory import Memory
 from emissary.products.scrape.order import ScrapeOrder
+from emissary.products.scrape.telling import Crier
 from emissary.products.scrape.templates import Templates
 from emissary.reading.credentials import Credentials
 from emissary.reading.extract import extract
@@ -134,8 +137,8 @@ def _handler(
         sessions=SessionBook(SqliteSessions(database), FileVault.at(place / "master.key"), clock),
         owners=owners,
         extraction=_InThisProcess(),
+        crier=Crier(Hearers(SqliteWebhooks(database), clock), clock, SystemChance()),
         clock=clock,
-        chance=SystemChance(),
         metrics=workshop.metrics,
     )
     return ScrapeHandler(tools)

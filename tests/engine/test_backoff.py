@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emissary.engine.backoff import next_try
+from emissary.engine.backoff import TOLD_FOR, next_delivery, next_try
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -20,3 +20,18 @@ def test_each_failure_doubles_the_wait_up_to_half_a_minute(failures: int, attemp
 @pytest.mark.parametrize(("failures", "attempts"), [(1, 1), (3, 3), (4, 3), (1, 0)])
 def test_when_every_attempt_was_made_there_is_no_next(failures: int, attempts: int) -> None:
     assert next_try(failures, attempts, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(0, 2), (1, 2), (2, 10), (3, 60), (6, 1800), (7, 3600), (10, 28_800), (99, 28_800)]
+)
+def test_an_event_is_told_again_less_and_less_often(failures: int, seconds: int) -> None:
+    assert next_delivery(failures, NOW, NOW, 0) == NOW + timedelta(seconds=seconds)
+    assert next_delivery(failures, NOW, NOW, 1) == NOW + timedelta(seconds=seconds * 1.2)
+
+
+def test_the_last_try_of_an_event_is_at_the_end_of_three_days() -> None:
+    end = NOW + TOLD_FOR
+    assert timedelta(days=3) == TOLD_FOR
+    assert next_delivery(12, NOW, end - timedelta(minutes=1), 0.5) == end
+    assert next_delivery(13, NOW, end, 0.5) is None

@@ -20,16 +20,19 @@ from emissary.backends.embedded.leadership import SqliteLeadership
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
 from emissary.backends.embedded.usage import SqliteUsage
+from emissary.backends.embedded.webhooks import SqliteWebhooks
 from emissary.backends.embedded.workers import LockedWorkers
-from emissary.engine.delivery import DELIVER, Hook
 from emissary.engine.duties import Accounting, Alarm, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.events import DELIVER, Hook
+from emissary.engine.hearers import Hearers
 from emissary.model.batches import BatchState, NewBatch
 from emissary.model.errors import TermOver
-from emissary.model.ids import AccountId, BatchId, JobId, WorkerId, ulid
+from emissary.model.ids import AccountId, BatchId, JobId, WebhookId, WorkerId, ulid
 from emissary.model.jobs import JobState, NewJob, StoredResult
 from emissary.model.lanes import Claim, Lease, Reason, Release, Report, Settlement
 from emissary.model.leadership import Term
 from emissary.model.usage import UsageBy
+from emissary.model.webhooks import EventType, Webhook
 from emissary.reading.urls import parse
 from emissary.telemetry.metrics import Metrics
 from emissary.testing.clock import FakeClock
@@ -67,7 +70,7 @@ class Store:
         return Recovery(
             self.workers,
             self.lanes,
-            Alarm(self.alerts, hook, OPERATOR),
+            Alarm(self.alerts, hook, Hearers(SqliteWebhooks(self.database), self.clock), OPERATOR),
             gap=timedelta(seconds=10),
             clock=self.clock,
             metrics=self.metrics,
@@ -155,6 +158,27 @@ async def test_the_operator_is_told_once_of_a_dead_worker_whoever_sees_it(store:
     assert [item.account for item in told] == [OPERATOR]
     payload = msgspec.json.decode(msgspec.json.decode(told[0].order)["payload"])
     assert (payload["type"], payload["data"]) == ("worker.dead", {"subject": BOB})
+
+
+async def test_the_operators_webhooks_that_name_the_event_are_told_as_well(store: Store) -> None:
+    names = [WebhookId(f"whk_{number:026d}") for number in range(4)]
+    heard = frozenset({EventType.WORKER_DEAD})
+    now, url = store.clock.now(), HOOK.url
+    for webhook in (
+        Webhook(names[0], OPERATOR, url, heard, b"sealed", now),
+        Webhook(names[1], OPERATOR, url, frozenset({EventType.JOB_FAILED}), b"sealed", now),
+        Webhook(names[2], OPERATOR, url, heard, b"sealed", now, active=False),
+        Webhook(names[3], AccountId("acc_1"), url, heard, b"sealed", now),
+    ):
+        await SqliteWebhooks(store.database).add(webhook)
+    await store.lanes.submit([job(A)], now)
+    await store.claim(BOB)
+    await store.recovery(HOOK).do(await store.lead())
+    told = [item for lease in await store.claim(CLEO) for item in lease.items if item.kind == DELIVER]
+    orders = [msgspec.json.decode(item.order) for item in told]
+    assert [order.get("webhook") for order in orders] == [None, names[0]]
+    assert len({order["event"] for order in orders}) == 1, "it is one event, whoever is told of it"
+    assert len({item.job for item in told}) == 2
 
 
 async def test_nobody_is_told_where_there_is_nobody_to_be_told(store: Store) -> None:

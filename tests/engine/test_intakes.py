@@ -10,7 +10,9 @@ from emissary.adapters.clock import SystemChance
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.ledger import SqliteLedger
+from emissary.backends.embedded.webhooks import SqliteWebhooks
 from emissary.engine.duties import Tidying
+from emissary.engine.hearers import Hearers
 from emissary.model.batches import Batch, BatchState
 from emissary.model.ids import AccountId, WorkerId
 from emissary.model.leadership import Term
@@ -30,7 +32,8 @@ ACCOUNT = AccountId("acc_1")
 async def fronts(tmp_path: Path, still: Workshop, clock: FakeClock, anyio_backend: str) -> AsyncIterator[ScrapeBatches]:
     database = await Database.open(tmp_path / "emissary.db")
     batches, ledger = SqliteBatches(database), SqliteLedger(database)
-    yield ScrapeBatches(still.jobs, batches, ledger, clock=clock, chance=SystemChance())
+    hearers = Hearers(SqliteWebhooks(database), clock)
+    yield ScrapeBatches(still.jobs, batches, ledger, hearers=hearers, clock=clock, chance=SystemChance())
     await database.close()
 
 

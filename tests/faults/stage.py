@@ -17,6 +17,7 @@ from served import LOCAL, environment
 from emissary.adapters.clock import SystemChance, SystemClock
 from emissary.backends.cluster.database import Database
 from emissary.compose.backends import Backend, open_backend
+from emissary.engine.hearers import Hearers
 from emissary.engine.jobs import Jobs, JobStores
 from emissary.model.batches import Batch, NewBatch
 from emissary.model.errors import StoreUnavailable
@@ -230,7 +231,8 @@ async def open_stage(place: Place, web: TestWebProcess) -> AsyncIterator[Stage]:
     async with open_backend(place.settings, chance) as backend:
         metrics, clock = Metrics(), backend.clock
         jobs = Jobs(JobStores(backend.lanes, backend.jobs, backend.blobs), backend.bus, clock=clock, metrics=metrics)
-        fronts = ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance)
+        hearers = Hearers(backend.webhooks, clock)
+        fronts = ScrapeBatches(jobs, backend.batches, backend.ledger, hearers=hearers, clock=clock, chance=chance)
         stage = Stage(place, web, backend, fronts)
         try:
             yield stage

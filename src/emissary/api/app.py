@@ -3,12 +3,28 @@
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from emissary.api.facade import many, pages
+from emissary.api.facade.shape import InTheirShape, describe_failures
 from emissary.api.idempotency import AnsweredBefore, Idempotency, answered_before
 from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
-from emissary.api.routes import account, admin, batch, batches, identity, keys, operations, scrape, sites
+from emissary.api.routes import (
+    account,
+    admin,
+    batch,
+    batches,
+    documents,
+    events,
+    identity,
+    jobs,
+    keys,
+    operations,
+    scrape,
+    sites,
+    webhooks,
+)
 from emissary.api.services import Services
 
 __all__ = ["create_app"]
@@ -20,7 +36,8 @@ class _Api(FastAPI):
     def build_middleware_stack(self) -> ASGIApp:
         """The instruments are around everything: an unexpected error is answered at FastAPI's own outermost edge."""
         services: Services = self.state.services
-        return Instruments(super().build_middleware_stack(), metrics=services.metrics, clock=services.clock)
+        inner = InTheirShape(super().build_middleware_stack())
+        return Instruments(inner, metrics=services.metrics, clock=services.clock)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -37,16 +54,23 @@ def create_app(services: Services) -> FastAPI:
     install_problems(app)
     app.add_exception_handler(AnsweredBefore, answered_before)
     app.include_router(scrape.router)
+    app.include_router(jobs.router)
+    app.include_router(documents.router)
     app.include_router(batches.router)
     app.include_router(batch.routes_of("batch"))
     app.include_router(batch.routes_of("crawl"))
+    app.include_router(events.events_of("batch"))
+    app.include_router(events.events_of("crawl"))
     app.include_router(sites.router)
     app.include_router(account.router)
     app.include_router(keys.router)
+    app.include_router(webhooks.router)
     app.include_router(admin.router)
     app.include_router(operations.router)
     app.include_router(identity.router)
-    install_openapi(app)
+    app.include_router(pages.router)
+    app.include_router(many.router)
+    install_openapi(app, describe_failures)
     install_reference(app)
     app.add_middleware(Idempotency)
     app.add_middleware(BodyLimit)

@@ -1,5 +1,6 @@
 """The OpenAPI document: what the routes say of themselves, and no answer that is never given."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -50,12 +51,13 @@ def reference_to(model: type[BaseModel]) -> dict[str, Any]:
     return {"$ref": f"{_SCHEMAS}{model.__name__}"}
 
 
-def install_openapi(app: FastAPI) -> None:
-    """Serve the document at /openapi.json."""
+def install_openapi(app: FastAPI, finish: Callable[[dict[str, Any]], None]) -> None:
+    """Serve the document at /openapi.json; `finish` says of it what only some routes do."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _describe(app)
+            finish(app.openapi_schema)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # the way that FastAPI documents

@@ -114,7 +114,8 @@ def _methods_at(request: Request) -> list[str]:
         for known in iter_route_contexts(request.app.routes)
         if compile_path(known.path or "")[0].match(request.url.path)
     ]
-    return sorted({method for known in there for method in known.methods or ()})
+    spelled_out = [known for known in there if known.path == request.url.path]  # an id could be spelled like this, too
+    return sorted({method for known in spelled_out or there for method in known.methods or ()})
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

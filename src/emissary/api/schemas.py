@@ -9,9 +9,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from emissary.engine.delivery import Hook, is_secret
+from emissary.engine.events import Hook, is_secret
+from emissary.model.ids import WebhookId
 from emissary.model.jobs import Priority
 from emissary.model.pages import Format
+from emissary.model.webhooks import EventType
 from emissary.products.scrape.order import PageOfBatch, ScrapeOptions, ScrapeOrder, order_of
 from emissary.reading.urls import parse
 
@@ -21,6 +23,7 @@ __all__ = [
     "PageOptions",
     "ScrapeAnswer",
     "ScrapeRequest",
+    "Secret",
     "Shape",
     "WaitingAnswer",
     "Whole",
@@ -75,18 +78,22 @@ def _inside(value: object) -> Iterable[object]:
 
 
 Whole = Annotated[int, BeforeValidator(_only_a_number)]
-_Secret = Annotated[str, AfterValidator(_only_a_secret)]
+Secret = Annotated[str, AfterValidator(_only_a_secret), Field(pattern=r"^whsec_[A-Za-z0-9+/]{32,86}={0,2}$")]
+_WebhookName = Annotated[str, Field(pattern=r"^whk_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
 _Metadata = Annotated[dict[str, Any], Field(max_length=50), AfterValidator(_not_too_deep)]
 
 
 class WebhookRequest(Shape):
     """Who is to be told when the job ends."""
 
-    url: str = Field(description="Where the event is posted.", max_length=8192, json_schema_extra=_URI)
-    secret: _Secret = Field(
-        pattern=r"^whsec_[A-Za-z0-9+/]{32,86}={0,2}$",
-        description="A Standard Webhooks secret of 24 to 64 bytes: `whsec_` and base64. Events are signed with it.",
+    url: str = Field(description="Where events are posted.", max_length=8192, json_schema_extra=_URI)
+    secret: Secret = Field(
+        description="A Standard Webhooks secret of 24 to 64 bytes: `whsec_` and base64. Events are signed with it."
     )
+    events: list[EventType] = Field([], max_length=20, description="Of what it is told; of everything if left out.")
+
+    def to_hook(self) -> Hook:
+        return Hook(parse(self.url), self.secret, tuple(dict.fromkeys(self.events)))
 
 
 class PageOptions(Shape):
@@ -111,7 +118,9 @@ class PageOptions(Shape):
         description="A name of yours: cookies are kept under it for a day, sealed, and sent where they belong.",
     )
     timeout_ms: Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
-    webhook: WebhookRequest | None = Field(None, description="Who is to be told when the job of a page ends.")
+    webhook: WebhookRequest | _WebhookName | None = Field(
+        None, description="Who is to be told of the end: one of your webhooks by its id, or a receiver."
+    )
 
     def to_options(self) -> ScrapeOptions:
         """The options of a job that nobody waits for; raises BadRequest where the webhook's URL cannot be read."""
@@ -126,7 +135,8 @@ class PageOptions(Shape):
             timeout_ms=self.timeout_ms,
             attempts=_ATTEMPTS,
             patience_ms=_PATIENCE_MS,
-            hook=None if self.webhook is None else Hook(parse(self.webhook.url), self.webhook.secret),
+            hook=self.webhook.to_hook() if isinstance(self.webhook, WebhookRequest) else None,
+            webhook=WebhookId(self.webhook) if isinstance(self.webhook, str) else None,
         )
 
 

@@ -11,11 +11,14 @@ from emissary.engine.jobs import Jobs
 from emissary.engine.key_book import KeyBook
 from emissary.engine.key_ring import KeyRing
 from emissary.engine.rate_gate import RateGate
+from emissary.engine.webhook_book import WebhookBook
 from emissary.ports.accounts import Allowances
+from emissary.ports.captures import Captures
 from emissary.ports.clock import Chance, Clock
 from emissary.ports.records import Accounts
 from emissary.products.scrape import Scrapes
 from emissary.products.scrape.batches import ScrapeBatches
+from emissary.products.scrape.following import Following
 from emissary.products.scrape.maps import Maps
 from emissary.products.scrape.plans import Plans
 from emissary.reading.credentials import Credentials
@@ -41,13 +44,16 @@ class Services:
     version: str
     scrapes: Scrapes
     batches: ScrapeBatches
+    following: Following
     maps: Maps
     plans: Plans
     jobs: Jobs
+    captures: Captures
     accounts: Accounts
     allowances: Allowances
     key_ring: KeyRing
     key_book: KeyBook
+    webhooks: WebhookBook
     rate_gate: RateGate
     account_book: AccountBook
     answer_book: AnswerBook

@@ -3,8 +3,11 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from emissary.model.ids import AccountId, EventId, JobId, WebhookId
 from emissary.model.moments import from_ms, to_ms
+from emissary.model.pages import WebUrl
 from emissary.model.webhooks import Delivery, DeliveryState, EventType, Happening, Standing, Try, Webhook
 
 __all__ = [
@@ -17,6 +20,8 @@ __all__ = [
     "webhook_of_row",
 ]
 
+_read_url = msgspec.json.Decoder(WebUrl).decode
+
 WEBHOOK_COLUMNS = "id, account, url, events, description, active, disabled, sealed, created_at"
 
 
@@ -25,7 +30,7 @@ def webhook_columns(webhook: Webhook) -> tuple[Any, ...]:
     return (
         webhook.id,
         webhook.account,
-        webhook.url,
+        msgspec.json.encode(webhook.url).decode(),
         " ".join(sorted(webhook.events)),
         webhook.description,
         webhook.active,
@@ -41,7 +46,7 @@ def webhook_of_row(row: Any) -> Webhook:
     return Webhook(
         WebhookId(name),
         AccountId(account),
-        url,
+        _read_url(url),
         frozenset(EventType(event) for event in events.split()),
         bytes(sealed),
         from_ms(created_at),
@@ -78,9 +83,9 @@ def standing_of_row(row: Any) -> Standing:
 
 
 def try_columns(tried: Try) -> tuple[Any, ...]:
-    """Status, detail, when it was, and when the next is due."""
+    """Status, detail, when it was, when the next is due, and by how much the tries grow."""
     following = None if tried.next_at is None else to_ms(tried.next_at)
-    return tried.status, tried.detail, to_ms(tried.at), following
+    return tried.status, tried.detail, to_ms(tried.at), following, int(tried.sent)
 
 
 def happening_of_row(row: Any) -> Happening:

@@ -51,6 +51,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         on_ready(_url(listener))
         await stop.wait()
         server.should_exit = True
+        app.services.following.stop()
         app.worker.stop()
         app.coordinator.stop()
         upkeep.cancel()

@@ -18,14 +18,17 @@ from emissary.compose.health import Health
 from emissary.engine.accounts import AccountBook
 from emissary.engine.answer_book import AnswerBook
 from emissary.engine.coordinator import Coordinator
-from emissary.engine.delivery import DELIVER, DeliveryHandler
+from emissary.engine.delivery import DeliveryHandler, DeliveryTools
+from emissary.engine.events import DELIVER
 from emissary.engine.handlers import Handler
+from emissary.engine.hearers import Hearers
 from emissary.engine.jobs import Jobs, JobStores
 from emissary.engine.key_book import KeyBook
 from emissary.engine.key_ring import KeyRing
 from emissary.engine.lane_run import Tools
 from emissary.engine.rate_gate import RateGate
 from emissary.engine.results import Settler
+from emissary.engine.webhook_book import WebhookBook, WebhookStores
 from emissary.engine.worker import Ground, Worker, WorkerLimits
 from emissary.model.jobs import Kind
 from emissary.model.lanes import LaneKey, Pace
@@ -38,11 +41,13 @@ from emissary.ports.web import Web
 from emissary.products.kinds import things_of
 from emissary.products.scrape import ScrapeHandler, Scrapes, ScrapeTools
 from emissary.products.scrape.batches import ScrapeBatches
+from emissary.products.scrape.following import Following
 from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.maps import Maps
 from emissary.products.scrape.memory import Memory
 from emissary.products.scrape.order import CRAWL_LISTING, SCRAPE_HTTP
 from emissary.products.scrape.plans import Plans
+from emissary.products.scrape.telling import Crier
 from emissary.products.scrape.templates import Templates
 from emissary.reading.credentials import Credentials
 from emissary.reading.egress import EgressPool, EgressWeb, Strategy
@@ -94,6 +99,7 @@ class _Parts:
     metrics: Metrics
     chance: Chance
     owners: OwnersBook
+    crier: Crier
 
     @property
     def clock(self) -> Clock:
@@ -118,7 +124,9 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             await credentials.load(backend.secrets, backend.vault, chance)
             egress = EgressWeb(web, pool, backend.clock)
             owners = OwnersBook(backend.owners, backend.clock)
-            yield _assemble(_Parts(settings, backend, egress, credentials, extraction, metrics, chance, owners))
+            crier = Crier(Hearers(backend.webhooks, backend.clock), backend.clock, chance)
+            parts = _Parts(settings, backend, egress, credentials, extraction, metrics, chance, owners, crier)
+            yield _assemble(parts)
 
 
 def _credentials(settings: Settings, clock: Clock) -> Credentials:
@@ -138,19 +146,24 @@ def _assemble(parts: _Parts) -> App:
     job_stores = JobStores(backend.lanes, backend.jobs, backend.blobs)
     jobs = Jobs(job_stores, backend.bus, clock=clock, metrics=parts.metrics, terms=terms)
     rules = HouseRulesBook(parts.web, backend.rules, clock, parts.owners)
-    batches = ScrapeBatches(jobs, backend.batches, backend.ledger, clock=clock, chance=chance)
+    batches = ScrapeBatches(
+        jobs, backend.batches, backend.ledger, hearers=parts.crier.hearers, clock=clock, chance=chance
+    )
     key_ring = KeyRing(backend.keys, backend.allowances, parts.settings.allowance, clock)
     services = Services(
         version=__version__,
-        scrapes=Scrapes(jobs, clock=clock, chance=chance),
+        scrapes=Scrapes(jobs, parts.crier.hearers, clock=clock, chance=chance),
         batches=batches,
+        following=Following(batches, clock),
         maps=Maps(batches, clock),
         plans=Plans(jobs, rules, parts.pace_of, clock=clock, chance=chance),
         jobs=jobs,
+        captures=backend.captures,
         accounts=backend.accounts,
         allowances=backend.allowances,
         key_ring=key_ring,
         key_book=KeyBook(backend.keys, key_ring, clock, chance),
+        webhooks=_webhook_book(parts, jobs),
         rate_gate=RateGate(backend.rates, clock),
         account_book=AccountBook(backend.allowances, backend.usage, parts.settings.allowance, clock),
         answer_book=AnswerBook(backend.first_answers, backend.vault, clock=clock, chance=chance),
@@ -173,7 +186,7 @@ def _assemble(parts: _Parts) -> App:
         backend.rules,
     )
     upkeep = Upkeep(stores, clock, chance)
-    coordinator = coordinator_of(parts.settings, backend, parts.metrics)
+    coordinator = coordinator_of(parts.settings, backend, parts.crier, parts.metrics)
     worker = _worker(parts, rules)
     return App(
         parts.settings,
@@ -189,13 +202,21 @@ def _assemble(parts: _Parts) -> App:
     )
 
 
+def _webhook_book(parts: _Parts, jobs: Jobs) -> WebhookBook:
+    backend = parts.backend
+    stores = WebhookStores(backend.webhooks, backend.deliveries, backend.vault)
+    return WebhookBook(stores, parts.crier.hearers, jobs, bus=backend.bus, clock=parts.clock, chance=parts.chance)
+
+
 def _worker(parts: _Parts, rules: HouseRulesBook) -> Worker:
     settings, backend, clock = parts.settings, parts.backend, parts.clock
     scraping = _scraping(parts, rules)
     handlers: dict[Kind, Handler] = {
         SCRAPE_HTTP: scraping,
         CRAWL_LISTING: scraping,
-        DELIVER: DeliveryHandler(parts.web, clock),
+        DELIVER: DeliveryHandler(
+            DeliveryTools(parts.web, backend.webhooks, backend.deliveries, backend.vault, clock, parts.chance)
+        ),
     }
     settler = Settler(backend.lanes, backend.bus, clock, parts.metrics, beforehand=backend.captures.flush)
     tools = Tools(
@@ -234,10 +255,10 @@ def _scraping(parts: _Parts, rules: HouseRulesBook) -> ScrapeHandler:
             memory=Memory(backend.pages, backend.captures if parts.settings.captures else None, clock),
             templates=Templates(backend.ledger),
             frontier=Frontier(backend.batches, clock, parts.chance),
+            crier=parts.crier,
             owners=parts.owners,
             sessions=SessionBook(backend.sessions, backend.vault, clock),
             clock=clock,
-            chance=parts.chance,
             metrics=parts.metrics,
         )
     )

@@ -23,6 +23,7 @@ from emissary.backends.cluster.schedules import PostgresSchedules
 from emissary.backends.cluster.stores import open_stores
 from emissary.backends.cluster.upkeep import PostgresRetention, PostgresWorkload
 from emissary.backends.cluster.usage import PostgresUsage
+from emissary.backends.cluster.webhooks import PostgresDeliveries, PostgresHappenings, PostgresWebhooks
 from emissary.backends.embedded.alerts import SqliteAlerts
 from emissary.backends.embedded.allowances import SqliteAllowances
 from emissary.backends.embedded.batches import SqliteBatches
@@ -45,6 +46,7 @@ from emissary.backends.embedded.records import SqliteAccounts, SqliteHouseRules,
 from emissary.backends.embedded.schedules import SqliteSchedules
 from emissary.backends.embedded.upkeep import SqliteRetention, SqliteWorkload
 from emissary.backends.embedded.usage import SqliteUsage
+from emissary.backends.embedded.webhooks import SqliteDeliveries, SqliteHappenings, SqliteWebhooks
 from emissary.backends.embedded.workers import LockedWorkers
 from emissary.backends.local_bus import LocalBus
 from emissary.backends.segments import Scribe
@@ -68,6 +70,7 @@ from emissary.ports.schedules import Schedules
 from emissary.ports.upkeep import Retention, Workload
 from emissary.ports.usage import Usage
 from emissary.ports.vault import Vault
+from emissary.ports.webhooks import Deliveries, Happenings, Webhooks
 from emissary.reading.identity import PRODUCT_TOKEN
 from emissary.reading.warc import exchange_records, segment_start
 from emissary.settings import Settings
@@ -101,6 +104,9 @@ class Backend:
     leadership: Leadership
     schedules: Schedules
     alerts: Alerts
+    webhooks: Webhooks
+    deliveries: Deliveries
+    happenings: Happenings
     retention: Retention
     workload: Workload
     pages: PageCache
@@ -154,6 +160,9 @@ async def _open_embedded(settings: Settings, vault: Vault, chance: Chance) -> As
             leadership=SqliteLeadership(database),
             schedules=SqliteSchedules(database),
             alerts=SqliteAlerts(database),
+            webhooks=SqliteWebhooks(database),
+            deliveries=SqliteDeliveries(database),
+            happenings=SqliteHappenings(database),
             retention=SqliteRetention(database),
             workload=SqliteWorkload(database),
             pages=SqlitePageCache(database),
@@ -200,6 +209,9 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
             leadership=PostgresLeadership(stores.database),
             schedules=PostgresSchedules(stores.database),
             alerts=PostgresAlerts(stores.database),
+            webhooks=PostgresWebhooks(stores.database),
+            deliveries=PostgresDeliveries(stores.database),
+            happenings=PostgresHappenings(stores.database),
             retention=PostgresRetention(stores.database),
             workload=PostgresWorkload(stores.database),
             pages=stores.pages,

@@ -5,9 +5,11 @@ from datetime import timedelta
 from emissary.compose.backends import Backend
 from emissary.compose.process import LOCAL_ACCOUNT
 from emissary.engine.coordinator import Coordinator
-from emissary.engine.delivery import Hook
 from emissary.engine.duties import Accounting, Alarm, Forgetting, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.events import Hook
 from emissary.engine.schedules import FiringDuty
+from emissary.engine.telling import TellingDuty
+from emissary.products.scrape.telling import Crier, HappeningCrier
 from emissary.reading.urls import parse
 from emissary.settings import Settings
 from emissary.telemetry.metrics import Metrics
@@ -15,15 +17,17 @@ from emissary.telemetry.metrics import Metrics
 __all__ = ["coordinator_of"]
 
 
-def coordinator_of(settings: Settings, backend: Backend, metrics: Metrics) -> Coordinator:
+def coordinator_of(settings: Settings, backend: Backend, crier: Crier, metrics: Metrics) -> Coordinator:
     """The coordinator of this process, with all its duties."""
     clock = backend.clock
-    alarm = Alarm(backend.alerts, _alert_hook(settings), LOCAL_ACCOUNT)
+    alarm = Alarm(backend.alerts, _alert_hook(settings), crier.hearers, LOCAL_ACCOUNT)
+    happened = HappeningCrier(crier, backend.batches, backend.jobs, clock)
     keep = timedelta(days=settings.keep_days)
     duties = (
         Recovery(backend.workers, backend.lanes, alarm, gap=settings.gap, clock=clock, metrics=metrics),
         Tidying(backend.batches, clock),
         Accounting(backend.usage),
+        TellingDuty(backend.happenings, happened.deliveries, backend.bus, clock),
         Forgetting(backend.first_answers, clock),
         FiringDuty(backend.schedules, backend.bus, clock=clock, metrics=metrics),
         Retiring(backend.retention, backend.blobs, keep, clock=clock, metrics=metrics),

@@ -1,86 +1,81 @@
 """Station 7 of 7: tells. The outbox is a lane: an event is put there by the transaction that settles its job."""
 
-import base64
-import binascii
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
+from datetime import timedelta
 
 import msgspec
-from standardwebhooks import Webhook
+import structlog
+from standardwebhooks import Webhook as Signer
 
-from emissary.engine.backoff import next_try
-from emissary.engine.handlers import Done, Result, Retry, Turn, Verdict, Work
-from emissary.model.ids import AccountId, JobId
-from emissary.model.jobs import JobState, Kind, NewJob
+from emissary.engine.backoff import next_delivery
+from emissary.engine.events import Hook, Telling, read_telling
+from emissary.engine.handlers import Done, Onward, Result, Retry, Turn, Verdict, Work
+from emissary.model.jobs import JobState
 from emissary.model.lanes import hook_lane
-from emissary.model.pages import Code, Outcome, Reply, Unreachable, WebUrl
-from emissary.ports.clock import Clock
+from emissary.model.pages import Code, Outcome, Reply, Unreachable
+from emissary.model.webhooks import Try, Webhook
+from emissary.ports.clock import Chance, Clock
+from emissary.ports.vault import Vault
 from emissary.ports.web import Ask, Web
+from emissary.ports.webhooks import Deliveries, Webhooks
 
-__all__ = ["DELIVER", "DeliveryHandler", "Hook", "delivery_of", "is_secret"]
+__all__ = ["DeliveryHandler", "DeliveryTools", "place_of_secret"]
 
-DELIVER = Kind("deliver")
-_ATTEMPTS = 8
 _TIMEOUT = 20.0
 _ANSWER_BYTES = 64 * 1024
-_LEAST_SECRET, _MOST_SECRET = 24, 64
+_GONE = 410
+# How soon whoever waits for an earlier event looks again, at first and at last.
+_IN_LINE, _LONGEST_IN_LINE = timedelta(seconds=1), timedelta(minutes=1)
+_MOST_DETAIL = 300
 
 _encode = msgspec.json.Encoder().encode
 
-
-class Hook(msgspec.Struct, frozen=True):
-    """Who is to be told, and the secret with which the word is signed."""
-
-    url: WebUrl
-    secret: str
+log = structlog.get_logger(__name__)
 
 
-class _Event(msgspec.Struct, frozen=True):
-    hook: Hook
-    payload: str
+@dataclass(frozen=True, slots=True)
+class DeliveryTools:
+    """What telling takes."""
+
+    web: Web
+    webhooks: Webhooks
+    deliveries: Deliveries
+    vault: Vault
+    clock: Clock
+    chance: Chance
 
 
-_decode = msgspec.json.Decoder(_Event).decode
-
-
-def delivery_of(
-    hook: Hook, event: str, data: dict[str, Any], *, job: JobId, account: AccountId, now: datetime
-) -> NewJob:
-    """The job that tells the hook of the event: settled with what it speaks of, it is never lost and never doubled."""
-    payload = _encode({"type": event, "timestamp": now, "data": data}).decode()
-    return NewJob(job, account, DELIVER, hook_lane(hook.url.authority), _encode(_Event(hook, payload)), price=0)
-
-
-def is_secret(text: str) -> bool:
-    """Whether events can be signed with it: `whsec_` and the base64 of 24 to 64 bytes."""
-    try:
-        spelled = text.removeprefix("whsec_").rstrip("=")
-        secret = base64.b64decode(spelled + "=" * (-len(spelled) % 4), validate=True)
-    except binascii.Error:
-        return False
-    return _LEAST_SECRET <= len(secret) <= _MOST_SECRET
+def place_of_secret(webhook: Webhook) -> str:
+    """What a webhook's secret is sealed to."""
+    return f"webhook {webhook.id}"
 
 
 class DeliveryHandler:
     """Sends signed events. The id stays the same over all tries, so that a receiver can tell a repeat."""
 
-    def __init__(self, web: Web, clock: Clock) -> None:
-        self._web = web
-        self._clock = clock
+    def __init__(self, tools: DeliveryTools) -> None:
+        self._tools = tools
+        self._clock = tools.clock
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
-        event = _decode(work.item.order)
+        telling = read_telling(work.item.order)
+        hook = await self._receiver(telling)
+        if isinstance(hook, Outcome):
+            unsent = Try(self._clock.now(), None, hook.detail, sent=False)
+            await self._tools.deliveries.note(work.item.job, unsent)
+            return Done(JobState.FAILED, _result(hook))
+        lane = hook_lane(hook.url.authority)
+        if work.lane != lane:
+            return Onward(lane, b"{}")  # the receiver has moved since
+        standing = await self._tools.deliveries.standing(work.item.job)
+        if standing.behind:
+            soon = self._clock.now() + min(_IN_LINE * (1 << min(work.item.failures, 10)), _LONGEST_IN_LINE)
+            return Retry(max(soon, standing.behind_until or soon))
         async with turn():
-            headers = self._signed(work.item.job, event)
-            body = event.payload.encode()
-            answer = await self._web.ask(Ask(event.hook.url, _TIMEOUT, _ANSWER_BYTES, headers, body, truncate=True))
-        if isinstance(answer, Reply) and 200 <= answer.status < 300:
-            return Done(JobState.COMPLETED, _result(Outcome("page", Code.OK, answer.status)))
-        gone = isinstance(answer, Reply) and answer.status == 410
-        at = next_try(work.item.failures + 1, _ATTEMPTS, self._clock.now())
-        if at is None or gone:
-            return Done(JobState.FAILED, _result(_failure(answer)))
-        return Retry(at)
+            headers = self._signed(work, telling, hook.secret)
+            ask = Ask(hook.url, _TIMEOUT, _ANSWER_BYTES, headers, telling.payload.encode(), truncate=True)
+            answer = await self._tools.web.ask(ask)
+        return await self._judge(work, telling, answer, standing.attempts + 1)
 
     def broken(self, work: Work, reason: str) -> Done:
         return Done(JobState.FAILED, _result(Outcome("invalid", Code.INTERNAL, detail=f"{work.item.job}: {reason}")))
@@ -89,20 +84,52 @@ class DeliveryHandler:
         detail = f"the receiver could not be reached for long, and {work.item.job} was not sent"
         return Done(JobState.FAILED, _result(Outcome("unreachable", Code.CONNECT, detail=detail)))
 
-    def _signed(self, job: JobId, event: _Event) -> dict[str, str]:
-        now = self._clock.now()
+    async def _receiver(self, telling: Telling) -> Hook | Outcome:
+        """Who is told, as it is kept now: an address or a secret that was changed holds for what waits as well."""
+        if telling.hook is not None:
+            return telling.hook
+        found = None if telling.webhook is None else await self._tools.webhooks.find(telling.webhook)
+        if found is None:
+            return Outcome("invalid", Code.NOT_FOUND, detail="the webhook was removed")
+        if not found.active and not telling.test:
+            return Outcome("invalid", Code.NOT_FOUND, detail="the webhook is not active: replay this once it is")
+        return Hook(found.url, self._tools.vault.open(found.sealed, place_of_secret(found)).decode())
+
+    async def _judge(self, work: Work, telling: Telling, answer: Reply | Unreachable, tries: int) -> Verdict:
+        """Only a 2xx is a receipt. A redirect is not followed: what it leads to was not named to us."""
+        now, status = self._clock.now(), answer.status if isinstance(answer, Reply) else None
+        taken = status is not None and 200 <= status < 300
+        over = taken or telling.test or status == _GONE
+        at = None if over else next_delivery(tries, work.item.created_at, now, self._tools.chance.draw(1)[0] / 255)
+        outcome = Outcome("page", Code.OK, status) if taken else _failure(answer)
+        await self._tools.deliveries.note(work.item.job, Try(now, status, _short(outcome.detail), at))
+        if status == _GONE and telling.webhook is not None and not telling.test:
+            await self._tools.webhooks.disable(telling.webhook, "the receiver answered 410: it is gone for good")
+            log.warning("a webhook was disabled by its receiver", webhook=telling.webhook)
+        if at is not None:
+            return Retry(at)
+        return Done(JobState.COMPLETED if taken else JobState.FAILED, _result(outcome))
+
+    def _signed(self, work: Work, telling: Telling, secret: str) -> dict[str, str]:
+        now, event = self._clock.now(), telling.event or work.item.job
         return {
             "Content-Type": "application/json",
-            "webhook-id": job,
+            "webhook-id": event,
             "webhook-timestamp": str(int(now.timestamp())),
-            "webhook-signature": Webhook(event.hook.secret).sign(job, now, event.payload),
+            "webhook-signature": Signer(secret).sign(event, now, telling.payload),
         }
 
 
 def _failure(answer: Reply | Unreachable) -> Outcome:
     if isinstance(answer, Unreachable):
         return Outcome("unreachable", answer.code, detail=answer.detail)
-    return Outcome("unreachable", Code.BAD_RESPONSE, answer.status, detail=f"the receiver answered {answer.status}")
+    moved = ", and redirects are not followed" if 300 <= answer.status < 400 else ""
+    detail = f"the receiver answered {answer.status}{moved}"
+    return Outcome("unreachable", Code.BAD_RESPONSE, answer.status, detail=detail)
+
+
+def _short(detail: str | None) -> str | None:
+    return None if detail is None else detail[:_MOST_DETAIL]
 
 
 def _result(outcome: Outcome) -> Result:

@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from emissary.engine.delivery import Hook, delivery_of
+from emissary.engine.events import Event, Hook, delivery_of
+from emissary.engine.hearers import Hearers
 from emissary.model.alerts import Alert
 from emissary.model.errors import StoreUnavailable
-from emissary.model.ids import AccountId, JobId, keyed_ulid
+from emissary.model.ids import AccountId, EventId, JobId, keyed_ulid
 from emissary.model.jobs import NewJob
 from emissary.model.leadership import Term
 from emissary.model.scaling import Scaling, scaling_of
+from emissary.model.webhooks import EventType
 from emissary.ports.alerts import Alerts
 from emissary.ports.batches import Batches
 from emissary.ports.blobs import Blobs
@@ -25,7 +27,6 @@ from emissary.telemetry.metrics import Metrics
 
 __all__ = ["Accounting", "Alarm", "Forgetting", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
 
-WORKER_DEAD = "worker.dead"
 _TIDIED_AT_ONCE = 2_000
 _FOLDED_AT_ONCE = 50
 _DROPPED_AT_ONCE = 500
@@ -38,24 +39,33 @@ log = structlog.get_logger(__name__)
 class Alarm:
     """Tells the operator: in the log, in the metrics, and through the outbox where there is somebody to be told."""
 
-    def __init__(self, alerts: Alerts, hook: Hook | None, account: AccountId) -> None:
+    def __init__(self, alerts: Alerts, hook: Hook | None, hearers: Hearers, account: AccountId) -> None:
         self._alerts = alerts
         self._hook = hook
+        self._hearers = hearers
         self._account = account
 
     async def tell(self, term: Term, alert: Alert) -> bool:
         """Tell of it; False if that was done before, by whomever."""
-        is_new = await self._alerts.note(term, alert, self._delivery(alert))
+        await self._hearers.learn(self._account)
+        is_new = await self._alerts.note(term, alert, self._deliveries(alert))
         if is_new:
             log.error("alert", alert=alert.event, subject=alert.subject)
         return is_new
 
-    def _delivery(self, alert: Alert) -> NewJob | None:
-        if self._hook is None:
-            return None
-        job = JobId(f"job_{keyed_ulid(alert.at, f'{alert.event} {alert.subject}')}")
-        data = {"subject": alert.subject}
-        return delivery_of(self._hook, alert.event, data, job=job, account=self._account, now=alert.at)
+    def _deliveries(self, alert: Alert) -> list[NewJob]:
+        """Named by what they tell of and to whom: whoever tells of it as well makes the very same."""
+        key = f"{alert.event} {alert.subject}"
+        event = Event(
+            EventId(f"evt_{keyed_ulid(alert.at, key)}"),
+            alert.event,
+            alert.at,
+            {"subject": alert.subject},
+            alert.subject,
+        )
+        to = self._hearers.of(self._account, alert.event, hook=self._hook)
+        jobs = [JobId(f"job_{keyed_ulid(alert.at, f'{key} {index}')}") for index in range(len(to))]
+        return [delivery_of(each, event, job=job, account=self._account) for each, job in zip(to, jobs, strict=True)]
 
 
 class Recovery:
@@ -84,7 +94,7 @@ class Recovery:
             return False
         now = self._clock.now()
         for worker in dead:
-            if await self._alarm.tell(term, Alert(WORKER_DEAD, worker, now)):
+            if await self._alarm.tell(term, Alert(EventType.WORKER_DEAD, worker, now)):
                 self._metrics.workers_dead.inc()
         count = await self._lanes.forsake(dead, now, self._gap)
         self._metrics.recovered.inc(count)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from emissary.engine.results import JOB_TOPIC, unpack
 from emissary.engine.worker import LANES_TOPIC
 from emissary.model.ids import AccountId, JobId, ulid
+from emissary.model.job_list import JobPage, JobWish
 from emissary.model.jobs import FINAL_STATES, Job, NewJob, StoredResult
 from emissary.model.lanes import Reason, WhyWaiting
 from emissary.model.waiting import PLAIN_TERMS, Terms
@@ -93,6 +94,10 @@ class Jobs:
         """The job, if it is this account's."""
         found = await self._records.job(job, self._clock.now())
         return found if found is not None and found.account == account else None
+
+    async def listed(self, wish: JobWish, *, before: JobId | None, most: int) -> JobPage:
+        """Jobs of an account, the newest first, those before this one."""
+        return await self._records.listed(wish, self._clock.now(), before=before, most=most)
 
     async def body_of(self, job: Job) -> bytes | None:
         """What the job left behind."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from emissary.model.ids import AccountId, EventId, JobId, WebhookId
+from emissary.model.pages import WebUrl
 
 __all__ = [
     "TEST_EVENT",
@@ -49,7 +50,7 @@ class Webhook:
 
     id: WebhookId
     account: AccountId
-    url: str
+    url: WebUrl
     events: frozenset[EventType]
     sealed: bytes  # the secret
     created_at: datetime
@@ -59,7 +60,11 @@ class Webhook:
 
 
 class Notice(msgspec.Struct, frozen=True, gc=False):
-    """What the log says of a job that delivers an event. Those of one line are told in the order they were made in."""
+    """What the log says of a job that delivers an event.
+
+    Those of one line are told in the order they were made in. A line that goes on with a slash is a part of the one
+    before the slash: whatever is told there waits for its parts, and the parts do not wait for each other.
+    """
 
     webhook: WebhookId | None
     event: EventId
@@ -75,6 +80,7 @@ class Try:
     status: int | None
     detail: str | None
     next_at: datetime | None = None
+    sent: bool = True  # False where there was nobody to send it to
 
 
 @dataclass(frozen=True, slots=True)

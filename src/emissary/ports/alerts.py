@@ -1,5 +1,6 @@
 """The alerts: what the operator has been told."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from emissary.model.alerts import Alert
@@ -12,8 +13,8 @@ __all__ = ["Alerts"]
 class Alerts(Protocol):
     """Alerts, each noted once."""
 
-    async def note(self, term: Term, alert: Alert, delivery: NewJob | None) -> bool:
-        """Note the alert and submit its delivery, in one transaction; False if it has been noted before.
+    async def note(self, term: Term, alert: Alert, deliveries: Sequence[NewJob]) -> bool:
+        """Note the alert and submit its deliveries, in one transaction; False if it has been noted before.
 
         Raises TermOver, and nothing is written, if another leads by now.
         """

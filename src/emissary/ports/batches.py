@@ -91,3 +91,7 @@ class Ledger(Protocol):
         job was put back into line and ended anew.
         """
         ...
+
+    async def all_told(self, batch: BatchId) -> bool:
+        """Whether `finished`, asked after this, shows every result of the batch that was there when this was asked."""
+        ...

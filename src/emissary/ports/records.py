@@ -5,6 +5,7 @@ from typing import Protocol
 
 from emissary.model.accounts import Account
 from emissary.model.ids import AccountId, JobId, WorkerId
+from emissary.model.job_list import JobPage, JobWish
 from emissary.model.jobs import Job
 from emissary.model.lanes import WhyWaiting
 from emissary.model.robots import RobotsFile
@@ -22,6 +23,14 @@ class JobRecords(Protocol):
 
     async def why_waiting(self, job: JobId, now: datetime, terms: Terms = PLAIN_TERMS) -> WhyWaiting | None:
         """Why the job has not started, by `model.waiting`; None if it has, or has ended."""
+        ...
+
+    async def listed(self, wish: JobWish, now: datetime, *, before: JobId | None, most: int) -> JobPage:
+        """Up to `most` of those jobs with their states at this moment, the newest first, those before this one.
+
+        It looks at no more than `LOOKED_AT` jobs. Whoever follows `next` sees every job that was there when he began
+        and still is as he wished it when it is looked at. Jobs of one batch come by their positions, the last first.
+        """
         ...
 
     async def depth(self) -> int:

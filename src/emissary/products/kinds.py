@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from emissary.engine.delivery import DELIVER
+from emissary.engine.events import DELIVER
 from emissary.model.jobs import Kind
 from emissary.model.lanes import Thing
 from emissary.products.scrape.order import CRAWL_LISTING, SCRAPE_HTTP

@@ -20,12 +20,12 @@ from emissary.model.ids import AccountId, BatchId, ulid_of
 from emissary.model.jobs import JobState
 from emissary.products.scrape.batches import BATCH_PREFIX, CRAWL_PREFIX
 
-__all__ = ["links_to", "routes_of"]
+__all__ = ["BAD_ENDS", "After", "Limit", "Named", "Noun", "fitting", "links_to", "position_of", "routes_of"]
 
 Noun = Literal["batch", "crawl"]
 
 _PREFIXES = {"batch": BATCH_PREFIX, "crawl": CRAWL_PREFIX}
-_BAD_ENDS = frozenset({JobState.FAILED, JobState.REFUSED})
+BAD_ENDS = frozenset({JobState.FAILED, JobState.REFUSED})
 _ENOUGH_BYTES = 8 * 1024 * 1024  # of results in one page; the one that goes beyond it is the last
 _ULID_LENGTH = 26
 _LONGEST_POSITION = 9
@@ -39,24 +39,24 @@ async def _named(request: Request, given: Annotated[str, Path(alias="id")]) -> B
     return BatchId(given)
 
 
-_Named = Annotated[BatchId, Depends(_named)]
-_After = Annotated[str, Query(max_length=100, description="A cursor of an earlier answer; go on behind it.")]
-_Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+Named = Annotated[BatchId, Depends(_named)]
+After = Annotated[str, Query(max_length=100, description="A cursor of an earlier answer; go on behind it.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 
 
-async def see(batch: _Named, caller: Caller, services: Provided) -> Response:
+async def see(batch: Named, caller: Caller, services: Provided) -> Response:
     """What is in it, what became of that so far, and how fast it goes."""
     return await _shown(await services.batches.show(caller, batch), services)
 
 
 async def list_items(
-    batch: _Named,
+    batch: Named,
     caller: Caller,
     services: Provided,
     *,
     status: Annotated[JobState | None, Query(description="Only those that are so.")] = None,
-    after: _After = "",
-    limit: _Limit = 100,
+    after: After = "",
+    limit: Limit = 100,
 ) -> Response:
     """The pages in the order in which they came, without what they left behind."""
     states = None if status is None else {status}
@@ -64,14 +64,14 @@ async def list_items(
 
 
 async def list_errors(
-    batch: _Named, caller: Caller, services: Provided, *, after: _After = "", limit: _Limit = 100
+    batch: Named, caller: Caller, services: Provided, *, after: After = "", limit: Limit = 100
 ) -> Response:
     """The pages that failed or were refused, each with its outcome."""
-    return await _items(services, caller, batch, states=_BAD_ENDS, after=after, limit=limit)
+    return await _items(services, caller, batch, states=BAD_ENDS, after=after, limit=limit)
 
 
 async def list_results(
-    request: Request, batch: _Named, caller: Caller, services: Provided, *, after: _After = "", limit: _Limit = 100
+    request: Request, batch: Named, caller: Caller, services: Provided, *, after: After = "", limit: Limit = 100
 ) -> Response:
     """The pages that have ended, in the order in which they did, with what they left behind.
 
@@ -82,26 +82,26 @@ async def list_results(
     found = await services.batches.finished(caller, batch, after=after, most=limit + 1)
     if NDJSON in request.headers.get("accept", "").lower():
         return StreamingResponse(_streamed(services, caller, batch, after), media_type=NDJSON)
-    data = await _some(services, found[:limit])
+    data = [result_answer(each, body) async for each, body in fitting(services, found[:limit])]
     return as_json({"data": data, "next": data[-1]["cursor"] if len(found) > len(data) else None})
 
 
-async def pause(batch: _Named, caller: Caller, services: Provided) -> Response:
+async def pause(batch: Named, caller: Caller, services: Provided) -> Response:
     """Begins no further page until it is resumed."""
     return await _shown(await services.batches.mark(caller, batch, BatchState.PAUSED), services)
 
 
-async def resume(batch: _Named, caller: Caller, services: Provided) -> Response:
+async def resume(batch: Named, caller: Caller, services: Provided) -> Response:
     """Goes on where it was paused."""
     return await _shown(await services.batches.mark(caller, batch, BatchState.RUNNING), services)
 
 
-async def cancel(batch: _Named, caller: Caller, services: Provided) -> Response:
+async def cancel(batch: Named, caller: Caller, services: Provided) -> Response:
     """Ends it: what has not been read will not be. What has can still be seen."""
     return await _shown(await services.batches.mark(caller, batch, BatchState.CANCELLED), services)
 
 
-async def retry(batch: _Named, caller: Caller, services: Provided, asked: AgainRequest | None = None) -> Response:
+async def retry(batch: Named, caller: Caller, services: Provided, asked: AgainRequest | None = None) -> Response:
     """Has the pages that failed read once more, or those that were refused if you say so."""
     states = (asked or AgainRequest()).to_states()
     counts = (await services.batches.show(caller, batch)).counts
@@ -173,12 +173,13 @@ async def _items(
     after: str,
     limit: int,
 ) -> Response:
-    lines = await services.batches.lines(caller, batch, after=_position(after), most=limit + 1, states=states)
+    lines = await services.batches.lines(caller, batch, after=position_of(after), most=limit + 1, states=states)
     data = [item_answer(line) for line in lines[:limit]]
     return as_json({"data": data, "next": str(data[-1]["index"]) if len(lines) > limit else None})
 
 
-def _position(after: str) -> int:
+def position_of(after: str) -> int:
+    """The place that a cursor of the ledger stands for; before the first, where there is none."""
     if not after:
         return -1
     if after.isascii() and after.isdecimal() and len(after) <= _LONGEST_POSITION:
@@ -186,17 +187,15 @@ def _position(after: str) -> int:
     raise BadRequest(f"{after!r} is not a cursor: use the `next` of an earlier answer", "invalid_cursor")
 
 
-async def _some(services: Services, found: list[Finished]) -> list[dict[str, Any]]:
-    """As many of the results as fit into one answer, but at least one."""
-    data: list[dict[str, Any]] = []
+async def fitting(services: Services, found: list[Finished]) -> AsyncIterator[tuple[Finished, bytes | None]]:
+    """As many of the results as fit into one answer, but at least one, each with what it left behind."""
     size = 0
     for each in found:
         body = await services.batches.body_of(each)
-        data.append(result_answer(each, body))
+        yield each, body
         size += len(body or b"")
         if size > _ENOUGH_BYTES:
             break
-    return data
 
 
 async def _streamed(services: Services, caller: AccountId, batch: BatchId, after: str) -> AsyncIterator[bytes]:

@@ -16,7 +16,7 @@ from emissary.api.services import Services
 from emissary.model.ids import AccountId
 from emissary.products.scrape.batches import Accepted, BatchWish, Faulty, Line, ListsOfSite, beginning_of
 
-__all__ = ["router"]
+__all__ = ["portions", "router", "take_in"]
 
 T = TypeVar("T")
 
@@ -52,10 +52,10 @@ async def begin_batch(request: Request, caller: Caller, services: Provided) -> R
     if kind_of(request) == NDJSON:
         given, chunks = await first_and_rest(lines_of(request))
         options = as_model(BatchOptions, {**options_in(request.query_params), **given})
-        accepted = await _take_in(services, caller, options.to_wish(), chunks)
+        accepted = await take_in(services, caller, options.to_wish(), chunks)
     else:
         asked = await read_as(BatchRequest, request)
-        accepted = await _take_in(services, caller, asked.to_wish(), _portions(asked.to_lines()))
+        accepted = await take_in(services, caller, asked.to_wish(), portions(asked.to_lines()))
     return as_json(_accepted(accepted), 202)
 
 
@@ -75,13 +75,14 @@ async def begin_crawl(asked: CrawlRequest, caller: Caller, services: Provided) -
     """
     rules = asked.to_rules()
     await services.account_book.expect(caller, rules.limit)  # nobody asks again for what it finds
-    accepted = await _take_in(services, caller, asked.to_wish(rules), _portions(beginning_of(rules)))
+    accepted = await take_in(services, caller, asked.to_wish(rules), portions(beginning_of(rules)))
     return as_json({"id": accepted.id}, 202)
 
 
-async def _take_in(
+async def take_in(
     services: Services, caller: AccountId, wish: BatchWish, chunks: AsyncIterator[Sequence[Line | Faulty | ListsOfSite]]
 ) -> Accepted:
+    """Accept all of it, or have nothing of it go on."""
     intake = await services.batches.begin(caller, wish)
     ended = False
     try:
@@ -96,7 +97,8 @@ async def _take_in(
     return result
 
 
-async def _portions(lines: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+async def portions(lines: Sequence[T]) -> AsyncIterator[Sequence[T]]:
+    """The lines, as many at a time as are written together."""
     for start in range(0, len(lines), AT_ONCE):
         yield lines[start : start + AT_ONCE]
 

@@ -1,4 +1,6 @@
-"""Alerts on PostgreSQL. An alert and its delivery are one transaction."""
+"""Alerts on PostgreSQL. An alert and its deliveries are one transaction."""
+
+from collections.abc import Sequence
 
 from emissary.backends.cluster.database import Database
 from emissary.backends.cluster.flows import FlowBook
@@ -21,13 +23,13 @@ class PostgresAlerts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def note(self, term: Term, alert: Alert, delivery: NewJob | None) -> bool:
+    async def note(self, term: Term, alert: Alert, deliveries: Sequence[NewJob]) -> bool:
         async with self._database.transaction() as connection:
             await hold_term(connection, term)
             if not await connection.fetchval(_NOTE, alert.event, alert.subject, to_ms(alert.at)):
                 return False
-            if delivery is not None:
-                await submit(connection, [delivery], alert.at, FlowBook())
+            if deliveries:
+                await submit(connection, deliveries, alert.at, FlowBook())
             return True
 
     async def latest(self, *, most: int) -> list[Alert]:

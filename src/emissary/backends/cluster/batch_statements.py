@@ -3,6 +3,7 @@
 __all__ = [
     "ADMIT",
     "ADVANCE",
+    "ALL_TOLD",
     "BATCH",
     "BLOCK",
     "COMPLETE",
@@ -231,6 +232,13 @@ DELETE FROM misses WHERE (tenant, mark) IN (
 """
 
 # Results in the order in which they were written, but for those that a transaction still at work may precede.
+# None was written by a transaction that others before it may still be running beside.
+ALL_TOLD = """
+SELECT NOT EXISTS (
+    SELECT 1 FROM batches JOIN results ON results.flow = batches.flow
+    WHERE batches.id = $1 AND results.written_by >= pg_snapshot_xmin(pg_current_snapshot()))
+"""
+
 FINISHED = f"""
 {_SHOWN}, results.body, results.blob, results.written_by::text AS written_by
 FROM batches JOIN flows ON flows.id = batches.flow JOIN results ON results.flow = batches.flow

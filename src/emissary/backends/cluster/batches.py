@@ -208,6 +208,10 @@ class PostgresLedger:
         rows = await self._database.read(sql.MISSES, account, list(marks), to_ms(now))
         return {bytes(mark): code for mark, code in rows}
 
+    async def all_told(self, batch: BatchId) -> bool:
+        row = await self._database.read_one(sql.ALL_TOLD, batch)
+        return row is not None and bool(row[0])
+
     async def finished(self, batch: BatchId, *, after: str, most: int) -> list[Finished]:
         transaction, job = _read_cursor(after)
         rows = await self._database.read(sql.FINISHED, batch, transaction, job, most)

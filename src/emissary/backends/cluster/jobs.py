@@ -3,8 +3,10 @@
 from datetime import datetime, timedelta
 
 from emissary.backends.cluster.database import Database, Record
+from emissary.backends.cluster.job_list import list_jobs
 from emissary.backends.cluster.settling import STATES, job_of
 from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
+from emissary.model.job_list import JobPage, JobWish
 from emissary.model.jobs import Job, JobState, Kind, StoredResult
 from emissary.model.lanes import LaneKey, WhyWaiting
 from emissary.model.moments import from_ms, to_ms
@@ -64,6 +66,9 @@ class PostgresJobRecords:
         identity = ulid_of(job)
         row = None if identity is None else await self._database.read_one(_PLACE_IN_LINE, identity)
         return None if row is None or row["in_hand"] else why_waiting(_standing(row), now, terms)
+
+    async def listed(self, wish: JobWish, now: datetime, *, before: JobId | None, most: int) -> JobPage:
+        return await list_jobs(self._database, wish, now, before=before, most=most)
 
     async def depth(self) -> int:
         row = await self._database.read_one(_DEPTH)

@@ -21,6 +21,7 @@ __all__ = [
     "LOCK_LANES",
     "LOCK_LANES_AT",
     "LOCK_LANES_BY_ID",
+    "LOG_DELIVERIES",
     "MAKE_FLOWS",
     "MAKE_LANES",
     "MAKE_TENANTS",
@@ -158,6 +159,15 @@ FROM unnest($1::uuid[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[
 LINE_UP = """
 INSERT INTO items (lane, flow, rank, not_before, job)
 SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[], $4::bigint[], $5::uuid[])
+"""
+
+# Of jobs that deliver events, the log says what they tell whom.
+LOG_DELIVERIES = """
+INSERT INTO deliveries (job, webhook, event, type, line, created_at)
+SELECT job, webhook, event, type, line, $6
+FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY
+    AS told (job, webhook, event, type, line, place)
+ORDER BY place
 """
 
 _PLACE = f"""

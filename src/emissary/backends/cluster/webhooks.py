@@ -39,18 +39,20 @@ WHERE id = $1
 
 _DISABLE = "UPDATE webhooks SET active = false, disabled = $2 WHERE id = $1 AND active"
 
-# How often it was tried, and what of its line was made before it and has not ended.
+# How often it was tried, and what of its line and of the parts of it was made before and has not ended. The character
+# behind the slash is 0.
 _STANDING = """
 SELECT deliveries.attempts, count(earlier.number), max(earlier.next_at) FROM deliveries
-LEFT JOIN deliveries AS earlier ON earlier.line = deliveries.line AND earlier.number < deliveries.number
+LEFT JOIN deliveries AS earlier ON earlier.line >= deliveries.line AND earlier.line < deliveries.line || '0'
+    AND earlier.number < deliveries.number
     AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = earlier.job AND jobs.state = 0)
 WHERE deliveries.job = $1 GROUP BY deliveries.number
 """
 
 _NOTE = """
-UPDATE deliveries SET attempts = attempts + 1, status = $1, detail = $2, tried_at = $3, next_at = $4,
+UPDATE deliveries SET attempts = attempts + $5, status = $1, detail = $2, tried_at = $3, next_at = $4,
     line = CASE WHEN $4::bigint IS NOT NULL THEN line END
-WHERE job = $5
+WHERE job = $6
 """
 
 # A line of the log: what became of it is what became of its job.

@@ -1,6 +1,7 @@
-"""Alerts on SQLite. An alert and its delivery are one transaction."""
+"""Alerts on SQLite. An alert and its deliveries are one transaction."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.leadership import hold_term
@@ -22,13 +23,13 @@ class SqliteAlerts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def note(self, term: Term, alert: Alert, delivery: NewJob | None) -> bool:
+    async def note(self, term: Term, alert: Alert, deliveries: Sequence[NewJob]) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
             hold_term(connection, term)
             if not connection.execute(_NOTE, (alert.event, alert.subject, to_ms(alert.at))).rowcount:
                 return False
-            if delivery is not None:
-                submit(connection, [delivery], alert.at)
+            if deliveries:
+                submit(connection, deliveries, alert.at)
             return True
 
         return await self._database.write(work)

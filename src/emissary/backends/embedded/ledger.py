@@ -62,6 +62,10 @@ class SqliteLedger:
         rows = await self._read(sql.FINISHED, {"batch": batch, "after": int(after or 0), "most": most})
         return [_finished(row) for row in rows]
 
+    async def all_told(self, batch: BatchId) -> bool:  # noqa: ARG002 - the same for all of them
+        """What is committed can be seen: there is one writer."""
+        return True
+
     async def _read(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         def work(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
             return connection.execute(statement, values).fetchall()

@@ -6,9 +6,11 @@ from typing import Any
 
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.flows import Blocked
+from emissary.backends.embedded.job_list import list_jobs
 from emissary.backends.embedded.lists import one
 from emissary.model.accounts import Account
 from emissary.model.ids import AccountId, BatchId, JobId
+from emissary.model.job_list import JobPage, JobWish
 from emissary.model.jobs import Job, JobState, Kind, StoredResult
 from emissary.model.lanes import LaneKey, WhyWaiting
 from emissary.model.moments import from_ms, to_ms
@@ -65,6 +67,9 @@ class SqliteJobRecords:
     async def why_waiting(self, job: JobId, now: datetime, terms: Terms = PLAIN_TERMS) -> WhyWaiting | None:
         standing = await self._database.read(lambda connection: _read_standing(connection, job))
         return None if standing is None else why_waiting(standing, now, terms)
+
+    async def listed(self, wish: JobWish, now: datetime, *, before: JobId | None, most: int) -> JobPage:
+        return await self._database.read(lambda found: list_jobs(found, wish, now, before=before, most=most))
 
     async def depth(self) -> int:
         depth: int = await self._database.read(lambda connection: one(connection, _DEPTH))

@@ -134,7 +134,9 @@ FROM (SELECT value ->> 0 AS id, value ->> 1 AS lane, value ->> 2 AS fence FROM j
 WHERE jobs.id = given.id AND jobs.lane = given.lane AND jobs.state = 'waiting'
 """
 
-ACCOUNTS = "SELECT json_group_array(json_array(id, account)) FROM tenants WHERE id IN (SELECT value FROM json_each(:ids))"
+ACCOUNTS = """
+SELECT json_group_array(json_array(id, account)) FROM tenants WHERE id IN (SELECT value FROM json_each(:ids))
+"""
 
 LANE_KEYS = "SELECT json_group_array(json_array(id, key)) FROM lanes WHERE id IN (SELECT value FROM json_each(:lanes))"
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from emissary.engine.hearers import Hearers
 from emissary.engine.jobs import Jobs, new_job_id
 from emissary.model.batches import LOST_AFTER, Batch, BatchState, Finished, LedgerLine, NewBatch
 from emissary.model.errors import BadRequest, NotFound, StoreUnavailable
@@ -243,8 +244,11 @@ def page_job(fronts: "ScrapeBatches", batch: NewBatch, page: PageOfBatch, *, lan
 class ScrapeBatches:
     """Batches of pages, each shown to its own account only."""
 
-    def __init__(self, jobs: Jobs, batches: Batches, ledger: Ledger, *, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self, jobs: Jobs, batches: Batches, ledger: Ledger, *, hearers: Hearers, clock: Clock, chance: Chance
+    ) -> None:
         self.jobs = jobs
+        self.hearers = hearers
         self.batches = batches
         self.clock = clock
         self.chance = chance
@@ -253,6 +257,7 @@ class ScrapeBatches:
     async def begin(self, account: AccountId, wish: BatchWish) -> Intake:
         """Open a batch, to be filled line by line."""
         check_options(wish.options)
+        await self.hearers.check(account, wish.options.webhook)
         now = self.clock.now()
         prefix = BATCH_PREFIX if wish.options.crawl is None else CRAWL_PREFIX
         identity = BatchId(prefix + ulid(now, self.chance.draw(10)))

@@ -28,6 +28,7 @@ class CrawlRules(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     allow_subdomains: bool = False
     sitemap: SitemapMode = "skip"
     lists: bool = False  # what is found is only listed, and not read: a map
+    below: str = ""  # follow only what is under this path
 
 
 def check_rules(rules: CrawlRules) -> None:
@@ -44,7 +45,7 @@ def check_rules(rules: CrawlRules) -> None:
 
 def follows(rules: CrawlRules, url: WebUrl, depth: int) -> bool:
     """Whether the crawl reads this page, found so many links away from where it began."""
-    if depth > rules.max_depth or not is_on_site(rules, url):
+    if depth > rules.max_depth or not is_on_site(rules, url) or not url.path.startswith(rules.below):
         return False
     if any(_compiled(pattern).search(url.path) for pattern in rules.exclude_paths):
         return False

@@ -8,9 +8,7 @@ import msgspec
 from prometheus_client import Counter
 
 from emissary.engine.backoff import next_try
-from emissary.engine.delivery import delivery_of
 from emissary.engine.handlers import Done, Onward, Result, Retry, Turn, Verdict, Work
-from emissary.engine.jobs import new_job_id
 from emissary.model.cache import CachedPage
 from emissary.model.errors import BadRequest
 from emissary.model.extraction import Unextractable
@@ -33,7 +31,7 @@ from emissary.model.pages import (
     Unreachable,
 )
 from emissary.model.sessions import SessionKey
-from emissary.ports.clock import Chance, Clock
+from emissary.ports.clock import Clock
 from emissary.ports.extraction import Extraction
 from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.listings import Listed, Listings
@@ -41,6 +39,7 @@ from emissary.products.scrape.memory import Memory, extracted_before, page_of
 from emissary.products.scrape.misses import miss_of
 from emissary.products.scrape.order import ScrapeOrder, ScrapeResult, Trail, wanted_of
 from emissary.products.scrape.receipts import receipt_of
+from emissary.products.scrape.telling import Crier
 from emissary.products.scrape.templates import Templates
 from emissary.reading.caching import conditions, is_fresh_enough
 from emissary.reading.credentials import Credentials
@@ -75,10 +74,10 @@ class ScrapeTools:
     memory: Memory
     templates: Templates
     frontier: Frontier
+    crier: Crier
     sessions: SessionBook
     owners: OwnersBook
     clock: Clock
-    chance: Chance
     metrics: Metrics
 
 
@@ -94,6 +93,7 @@ class ScrapeHandler:
 
     async def handle(self, work: Work, turn: Turn) -> Verdict:
         order = await self._tools.templates.order_for(work)
+        await self._tools.crier.learn(order, work)
         if order.part == "lines":
             return await self._list(order, work, self._listings.of_lines(order, work))
         if not await self._tools.frontier.admits(order, work):
@@ -269,18 +269,8 @@ class ScrapeHandler:
             done = msgspec.structs.replace(done, credits=1)
         if (miss := miss_of(order, outcome)) is not None:
             done = msgspec.structs.replace(done, miss=miss)
-        if order.hook is None:
-            return done
-        told = {"id": work.item.job, "status": done.state, "url": order.source_url, "outcome": outcome}
-        event = delivery_of(
-            order.hook,
-            f"job.{done.state.value}",
-            {**told, "metadata": order.metadata},
-            job=new_job_id(self._clock, self._tools.chance),
-            account=work.item.account,
-            now=self._clock.now(),
-        )
-        return msgspec.structs.replace(done, follow_ups=(*done.follow_ups, event))
+        told = self._tools.crier.of_end(order, work, done.state, outcome)
+        return msgspec.structs.replace(done, follow_ups=(*done.follow_ups, *told)) if told else done
 
     def _counted(self, outcome: Outcome) -> Counter:
         """The counter of such outcomes; finding it anew each time would cost more than counting."""

@@ -55,6 +55,7 @@ class MapWish:
     sitemap: SitemapMode = "include"
     include_subdomains: bool = False
     patience: timedelta = timedelta(seconds=30)
+    without_query: bool = False  # pages that differ by their query only are one
 
 
 @dataclass(slots=True)
@@ -168,6 +169,8 @@ def _collect(site_map: SiteMap, wish: MapWish, body: bytes) -> None:
     pages = site_map.pages
     words = (wish.search or "").casefold().split()
     for page in _found(wish, _decode_left(body)):
+        if wish.without_query:
+            page.url = page.url.partition("?")[0]
         known = pages.get(page.url)
         if known is not None:
             known.title = known.title or page.title

@@ -4,9 +4,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from emissary.engine.delivery import Hook
+from emissary.engine.events import Hook
 from emissary.model.errors import BadRequest
 from emissary.model.extraction import Wanted
+from emissary.model.ids import WebhookId
 from emissary.model.jobs import Kind
 from emissary.model.pages import Document, Format, Hop, Receipt, WebUrl
 from emissary.products.scrape.crawling import CrawlRules, check_rules
@@ -51,6 +52,7 @@ class ScrapeOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
     attempts: int = 1
     patience_ms: int = 30_000
     hook: Hook | None = None
+    webhook: WebhookId | None = None
     crawl: CrawlRules | None = None
 
 
@@ -93,7 +95,7 @@ def order_of(options: ScrapeOptions, page: PageOfBatch) -> ScrapeOrder:
 
 def order_of_listing(options: ScrapeOptions, listing: ListingOfCrawl) -> ScrapeOrder:
     """The whole order of one list of a crawl: nobody is told of it, no copy of it is kept, and no session is needed."""
-    plain = msgspec.structs.replace(options, hook=None, keep_copy=False, max_age=0, session=None)
+    plain = msgspec.structs.replace(options, hook=None, webhook=None, keep_copy=False, max_age=0, session=None)
     return msgspec.structs.replace(order_of(plain, listing), part=listing.part, lines=listing.lines)
 
 

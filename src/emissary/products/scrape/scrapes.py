@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import msgspec
 
+from emissary.engine.hearers import Hearers
 from emissary.engine.jobs import Jobs, new_job_id
 from emissary.model.errors import BadRequest, NotFound
 from emissary.model.ids import AccountId, JobId
@@ -33,20 +34,21 @@ class Shown:
 class Scrapes:
     """Single scrapes, waited for or not."""
 
-    def __init__(self, jobs: Jobs, *, clock: Clock, chance: Chance) -> None:
+    def __init__(self, jobs: Jobs, hearers: Hearers, *, clock: Clock, chance: Chance) -> None:
         self._jobs = jobs
+        self._hearers = hearers
         self._clock = clock
         self._chance = chance
 
     async def scrape(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> Shown:
         """Have the page read, and wait for it as long as the order allows."""
-        job = self._new(account, order, Priority.HIGH if priority is Priority.HIGH else Priority.INTERACTIVE)
+        job = await self._new(account, order, Priority.HIGH if priority is Priority.HIGH else Priority.INTERACTIVE)
         patience = timedelta(milliseconds=order.timeout_ms) + _GRACE
         return await self._show(await self._jobs.accept_and_wait(job, patience))
 
     async def submit(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> Shown:
         """Have the page read some time; the job is accepted when this returns."""
-        job = self._new(account, order, priority)
+        job = await self._new(account, order, priority)
         await self._jobs.accept([job])
         return await self.show(account, job.id)
 
@@ -69,7 +71,8 @@ class Scrapes:
             return Shown(job, await self._jobs.body_of(job), None)
         return Shown(job, None, await self._jobs.why_waiting(job.id))
 
-    def _new(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> NewJob:
+    async def _new(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> NewJob:
         check_options(order)
+        await self._hearers.check(account, order.webhook)
         identity = new_job_id(self._clock, self._chance)
         return NewJob(identity, account, SCRAPE_HTTP, host_lane(order.url.authority), _encode(order), priority)

@@ -21,7 +21,7 @@ CREATE TABLE deliveries (
     webhook    text,
     event      text NOT NULL,
     type       text NOT NULL,
-    line       text,
+    line       text COLLATE "C",
     attempts   integer NOT NULL DEFAULT 0,
     status     integer,
     detail     text,

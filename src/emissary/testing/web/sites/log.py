@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from emissary.testing.web.answers import Answer, Request, Whole, text
-from emissary.testing.web.log import Seen
+from emissary.testing.web.log import Exchange, Seen
 from emissary.testing.web.site import Route, Site, robots
 
 __all__ = ["log_site"]
@@ -23,7 +23,9 @@ def log_site(seen: Seen) -> Site:
         (
             robots(),
             Route("/seen.json", "per address: requests, connections, maxConcurrency, smallestGap", _summary(seen)),
-            Route("/exchanges.json?host=", "what an address was asked: at, method, path, headers", _exchanges(seen)),
+            Route(
+                "/exchanges.json?host=", "what an address was asked: at, method, path, headers, body", _exchanges(seen)
+            ),
             Route("/clear", "POST: forget it all", clear, methods=("POST",)),
         ),
     )
@@ -36,7 +38,11 @@ def _summary(seen: Seen) -> Callable[[Request], Answer]:
 def _exchanges(seen: Seen) -> Callable[[Request], Answer]:
     def answer(request: Request) -> Answer:
         asked = seen.of(request.query.get("host", ""))
-        told = [{"at": each.at, "method": each.method, "path": each.path, "headers": each.headers} for each in asked]
-        return text(json.dumps(told), kind="application/json")
+        return text(json.dumps([_told(each) for each in asked]), kind="application/json")
 
     return answer
+
+
+def _told(each: Exchange) -> dict[str, object]:
+    body = each.body.decode("latin-1")  # whatever it is, each byte is one character
+    return {"at": each.at, "method": each.method, "path": each.path, "headers": each.headers, "body": body}
