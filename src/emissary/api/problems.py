@@ -1,5 +1,8 @@
 """Errors as problem documents (RFC 9457), from the one table of codes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -125,7 +128,7 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    faults = error.errors()
+    faults = _as_written(error.errors())
     kinds = {fault["type"] for fault in faults}
     if "json_invalid" in kinds:
         return problem("invalid_json", f"the body is not JSON: {faults[0]['ctx']['error']}")
@@ -137,6 +140,13 @@ async def _invalid(_: Request, error: Exception) -> Response:
     errors = [{"pointer": _pointer(fault["loc"]), "detail": _say(fault)} for fault in faults]
     told = "; ".join(f"{each['pointer'] or 'the body'}: {each['detail']}" for each in errors[:_MOST_TOLD])
     return problem(code, told, errors=errors)
+
+
+def _as_written(faults: Sequence[Any]) -> list[dict[str, Any]]:
+    """What may be a name or an object is told of as the object that was sent, at the place where that was written."""
+    objects = any("WebhookRequest" in fault["loc"] for fault in faults)
+    meant = [fault for fault in faults if not (objects and "constrained-str" in fault["loc"])]
+    return [{**fault, "loc": tuple(part for part in fault["loc"] if part != "WebhookRequest")} for fault in meant]
 
 
 def _pointer(location: tuple[object, ...]) -> str:
