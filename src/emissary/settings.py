@@ -83,6 +83,9 @@ class Settings(BaseSettings):
     account_burst: int | None = Field(
         None, ge=1, le=MOST_PER_MINUTE, description="How many of them may come at once; a minute's worth if left out."
     )
+    events_seconds: float = Field(
+        900.0, ge=0.1, le=86400, description="Seconds for which one stream of events is held open, at most."
+    )
     worker_lanes: int = Field(100, ge=1, le=5000, description="Hosts that one worker reads at the same time.")
     worker_kinds: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Kinds of work that a worker does, separated by commas; all where none is named."

@@ -43,7 +43,12 @@ def raise_loopback() -> None:
 
 def main(folder: Path, examples: str) -> int:
     raise_loopback()
-    settings = {"EMISSARY_HOST_GAP": "0", "EMISSARY_API_KEY": _KEY, "EMISSARY_AGENT_URL": "https://agent.example/"}
+    settings = {
+        "EMISSARY_HOST_GAP": "0",
+        "EMISSARY_API_KEY": _KEY,
+        "EMISSARY_AGENT_URL": "https://agent.example/",
+        "EMISSARY_EVENTS_SECONDS": "0.2",  # schemathesis reads a stream to its end, and a batch may be paused for good
+    }
     config = folder / "schemathesis.toml"
     config.write_text(_CONFIG)
     with Emissary(folder, settings) as server:

@@ -66,14 +66,15 @@ def test_a_receipt_leads_to_the_bytes_of_the_page(server: Emissary, web: TestWeb
 
 
 def test_the_request_and_what_we_know_of_it_stand_beside_the_answer(server: Emissary, web: TestWebProcess) -> None:
-    answer = server.scrape(web.url("shop", "/product/6"))
+    # Of a page that nobody has asked for: one that has not changed since is not captured again.
+    answer = server.scrape(web.url("shop", "/product/6?whose=receipts"))
     capture = answer["receipt"]["capture"]
     response, request, metadata = captured(server, capture)
     for beside in (request, metadata):
         assert beside.headers["warc-concurrent-to"] == response.headers["warc-record-id"]
     assert b"robotsRule: Allow: /" in metadata.content
     segment = gzip.decompress((Path(server.ready["dataDir"]) / "captures" / capture["segment"]).read_bytes())
-    assert b"GET /product/6 HTTP/1.1\r\n" in segment
+    assert b"GET /product/6?whose=receipts HTTP/1.1\r\n" in segment
     assert f"User-Agent: {answer['receipt']['agent']}\r\n".encode() in segment
 
 

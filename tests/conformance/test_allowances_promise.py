@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from typing import Any
 
 import pytest
 from making import ACCOUNT, OTHER, A, B, at, claim, done, fill, hold, hosts, job, onward, open_batch, retry, settle
@@ -46,8 +47,11 @@ async def test_what_is_granted_replaces_what_was_granted_before(backend: Backend
     assert await backend.allowances.allowance_of(OTHER) == Allowance()
 
 
-@pytest.mark.parametrize("nonsense", [{"weight": 0}, {"weight": -1}, {"most_active": -1}, {"most_queued": -1}])
-def test_nonsense_cannot_be_granted(nonsense: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"weight": 0}, {"weight": -1}, {"weight": 2e-310}, {"weight": 1e9}, {"most_active": -1}, {"most_queued": -1}],
+)
+def test_nonsense_cannot_be_granted(nonsense: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="0"):
         Allowance(**nonsense)
 

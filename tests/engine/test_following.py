@@ -121,3 +121,24 @@ async def test_what_is_told_to_stop_ends_within_a_second(fronts: ScrapeBatches, 
     following.stop()
     clock.advance(1)
     assert await ending is None
+
+
+async def test_a_stream_breaks_off_when_its_time_is_over(fronts: ScrapeBatches, clock: FakeClock) -> None:
+    batch = await begun(fronts, "https://a.example/1")
+    events = aiter(Following(fronts, clock, seconds=2.5).follow(ACCOUNT, batch, ""))
+    await anext(events)
+    ending = asyncio.ensure_future(anext(events, None))
+    for seconds in (1, 1, 0.5):
+        await clock.until_asleep(seconds)
+        assert not ending.done()
+        clock.advance(seconds)
+    assert await ending is None
+
+
+async def test_what_has_ended_is_told_to_its_end_however_little_time_there_is(
+    fronts: ScrapeBatches, database: Database, clock: FakeClock
+) -> None:
+    batch = await begun(fronts, *(f"https://a.example/{n}" for n in range(3)))
+    await end_all(database, clock)
+    events = [event async for event in Following(fronts, clock, seconds=0).follow(ACCOUNT, batch, "")]
+    assert isinstance(events[-1], Over)

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from emissary.api.account_schemas import AllowanceAnswer, CreditsAnswer
 from emissary.api.schemas import Shape
 from emissary.engine.key_book import KeyWish
-from emissary.model.accounts import Account, Allowance
+from emissary.model.accounts import LEAST_WEIGHT, MOST_WEIGHT, Account, Allowance
 from emissary.model.keys import ApiKey, Scope, told
 from emissary.model.rates import MOST_PER_MINUTE, Rate
 
@@ -105,7 +105,9 @@ class AccountChange(Shape):
     """What is to change of an account; what is left out stays, and null is nothing of its own."""
 
     name: _Name | None = None
-    weight: float | None = Field(None, gt=0, le=1_000, strict=True, description="Its part of the turns.")
+    weight: float | None = Field(
+        None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, strict=True, description="Its part of the turns."
+    )
     most_active: int | None = Field(None, ge=0, le=_MOST_JOBS, strict=True, description="Hosts at the same time.")
     most_queued: int | None = Field(None, ge=0, le=_MOST_JOBS, strict=True, description="Jobs that have not ended.")
     rate: RateRequest | None = Field(None, description="Requests.")

@@ -86,7 +86,11 @@ def _say_of_idempotency(operation: dict[str, Any]) -> None:
     """Whatever has effects may be sent again under its key."""
     operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
     responses = operation["responses"]
-    said = {409: "The same request has not been answered yet", 422: "The key came with another body before"}
+    said = {
+        400: "The key cannot be used",
+        409: "The same request has not been answered yet",
+        422: "The key came with another body before",
+    }
     for status, description in said.items():
         (told,) = problems(status).values()
         responses.setdefault(str(status), {"description": description, **told})

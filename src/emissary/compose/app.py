@@ -154,7 +154,7 @@ def _assemble(parts: _Parts) -> App:
         version=__version__,
         scrapes=Scrapes(jobs, parts.crier.hearers, clock=clock, chance=chance),
         batches=batches,
-        following=Following(batches, clock),
+        following=Following(batches, clock, seconds=parts.settings.events_seconds),
         maps=Maps(batches, clock),
         plans=Plans(jobs, rules, parts.pace_of, clock=clock, chance=chance),
         jobs=jobs,

@@ -6,7 +6,9 @@ from datetime import datetime
 from emissary.model.ids import AccountId
 from emissary.model.rates import Rate
 
-__all__ = ["Account", "AccountLoad", "Allowance", "Balance"]
+__all__ = ["LEAST_WEIGHT", "MOST_WEIGHT", "Account", "AccountLoad", "Allowance", "Balance"]
+
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000.0  # beyond them a turn would be too long, or too short, to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class Allowance:
     rate: Rate | None = None
 
     def __post_init__(self) -> None:
-        if not self.weight > 0:
-            raise ValueError(f"a weight is more than 0, and this is {self.weight}")
+        if not LEAST_WEIGHT <= self.weight <= MOST_WEIGHT:
+            raise ValueError(f"a weight is {LEAST_WEIGHT} to {MOST_WEIGHT:g}, and this is {self.weight}")
         if min(self.most_active or 0, self.most_queued or 0) < 0:
             raise ValueError("a limit is not below 0")
 

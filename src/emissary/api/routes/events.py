@@ -22,7 +22,17 @@ __all__ = ["events_of"]
 log = structlog.get_logger(__name__)
 
 _ITEM = ("id", "index", "url", "status", "outcome")
-_STREAM = {"type": "string", "description": "`progress`, `item` and `end`, each with JSON as its data."}
+# What stands here is what each event is, and not the stream of them.
+_EVENT_SCHEMA = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "item", "end"]},
+        "id": {"type": "string", "description": "Of an `item`: its cursor among the results."},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 
 
 class _EventStream(Response):
@@ -56,7 +66,7 @@ def events_of(noun: Noun) -> APIRouter:
         operation_id=f"list{noun.capitalize()}Events",
         summary=f"Follow a {noun}",
         response_class=_EventStream,
-        responses={200: {"content": {"text/event-stream": {"schema": _STREAM}}}, **problems(400, 401, 404, 503)},
+        responses={200: {"content": {"text/event-stream": {"schema": _EVENT_SCHEMA}}}, **problems(400, 401, 404, 503)},
     )
     return router
 

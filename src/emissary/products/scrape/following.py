@@ -1,5 +1,6 @@
 """Follows a batch while it is read: its pages as they end, its counts as they change, and its end."""
 
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -41,9 +42,10 @@ Event = Finished | Progress | Over | Silence
 class Following:
     """Looks once a second: hints may be lost, and the store is the truth. At most one page of results is in memory."""
 
-    def __init__(self, batches: ScrapeBatches, clock: Clock) -> None:
+    def __init__(self, batches: ScrapeBatches, clock: Clock, *, seconds: float = math.inf) -> None:
         self._batches = batches
         self._clock = clock
+        self._seconds = seconds
         self._is_stopped = False
 
     def stop(self) -> None:
@@ -51,8 +53,9 @@ class Following:
         self._is_stopped = True
 
     async def follow(self, account: AccountId, batch: BatchId, after: str) -> AsyncIterator[Event]:
-        """Every page behind the cursor as it ends, until the batch has; progress once a second at most."""
-        shown, is_told, looked_at, spoke_at = None, False, float("-inf"), self._clock.monotonic()
+        """Every page behind the cursor as it ends, until the batch or the time has; progress once a second at most."""
+        shown, is_told, looked_at, spoke_at = None, False, -math.inf, self._clock.monotonic()
+        until = spoke_at + self._seconds
         while not self._is_stopped:
             if self._clock.monotonic() - looked_at >= _LOOK_SECONDS:
                 before, shown = shown, await self._batches.show(account, batch)
@@ -74,4 +77,7 @@ class Following:
             if self._clock.monotonic() - spoke_at >= _SILENCE_SECONDS:
                 spoke_at = self._clock.monotonic()
                 yield Silence()
-            await self._clock.sleep(_LOOK_SECONDS)
+            left = until - self._clock.monotonic()
+            if left <= 0:
+                return
+            await self._clock.sleep(min(_LOOK_SECONDS, left))
