@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import (
+    api_load,
     batch,
     fairness,
     intake,
@@ -61,6 +62,7 @@ _BENCHMARKS: dict[str, Callable[..., Report]] = {
     "signing": signing.run,
     "plain_sight": plain_sight.run,
     "intake": intake.run,
+    "api_load": api_load.run,
     "fairness": fairness.run,
     "processes": processes.run,
 }

@@ -11,12 +11,15 @@ import asyncpg
 
 from emissary.backends.cluster.batches import PostgresBatches
 from emissary.backends.cluster.database import Database as PostgresDatabase
+from emissary.backends.cluster.jobs import PostgresJobRecords
 from emissary.backends.cluster.lanes import PostgresLanes
 from emissary.backends.embedded.batches import SqliteBatches
 from emissary.backends.embedded.database import Database as SqliteDatabase
 from emissary.backends.embedded.lanes import SqliteLanes
+from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.ports.batches import Batches
 from emissary.ports.lanes import Lanes
+from emissary.ports.records import JobRecords
 from emissary.testing.servers import PostgresServer
 
 __all__ = ["LaneStore", "OpenStore", "postgres_store", "sqlite_store"]
@@ -28,6 +31,7 @@ class LaneStore:
 
     lanes: Lanes
     batches: Batches
+    records: JobRecords
     size: Callable[[], Awaitable[int]]
     ended: Callable[[], Awaitable[int]]
     wear: Callable[[], Awaitable[dict[str, float]]]  # what was left behind, each figure by its name
@@ -51,6 +55,7 @@ async def sqlite_store() -> AsyncIterator[LaneStore]:
         yield LaneStore(
             SqliteLanes(database),
             SqliteBatches(database),
+            SqliteJobRecords(database),
             lambda: database.read(_pages),
             lambda: database.read(_results),
             wear,
@@ -72,6 +77,7 @@ async def postgres_store() -> AsyncIterator[LaneStore]:
         yield LaneStore(
             PostgresLanes(database, 0),
             PostgresBatches(database, 0),
+            PostgresJobRecords(database),
             lambda: number(_RELATIONS),
             lambda: number("SELECT coalesce(sum(completed), 0) FROM tallies"),
             lambda: _wear_of(database),

@@ -89,6 +89,21 @@ type Job struct {
 	FinishedAt *time.Time `json:"finishedAt"`
 }
 
+// JobLine is a job in a list, without what it left behind.
+type JobLine struct {
+	ID         string     `json:"id"`
+	Kind       string     `json:"kind"`
+	Status     string     `json:"status"`
+	URL        *string    `json:"url"`
+	Host       *string    `json:"host"`
+	Batch      *string    `json:"batch"`
+	Attempts   int        `json:"attempts"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	Outcome    *Outcome   `json:"outcome"`
+}
+
 // Begun is a crawl that has begun.
 type Begun struct {
 	ID string `json:"id"`

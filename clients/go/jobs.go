@@ -36,6 +36,13 @@ func (c *Client) Job(ctx context.Context, job string) (*Job, error) {
 	return ask[Job](ctx, c, call{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(job)})
 }
 
+// Jobs gives the jobs of the account, the newest first: those that are so, of this batch, at this host; or all.
+func (c *Client) Jobs(ctx context.Context, options *JobsOptions) *Iterator[JobLine] {
+	given := orNone(options)
+	query := url.Values{"status": {given.Status}, "batch": {given.Batch}, "host": {given.Host}}
+	return list[JobLine](ctx, c, "/v1/jobs", query)
+}
+
 // WaitForJob is a job, once it has ended.
 func (c *Client) WaitForJob(ctx context.Context, job string) (*Job, error) {
 	looks := watch(ctx, func() (*Job, error) { return c.Job(ctx, job) })

@@ -62,6 +62,11 @@ type CrawlOptions struct {
 	Sitemap         string   `json:"sitemap,omitempty"`
 }
 
+// JobsOptions are which jobs are listed; the host with its port, where that is not the usual one.
+type JobsOptions struct {
+	Status, Batch, Host string
+}
+
 // MapOptions are which pages of a site are listed.
 type MapOptions struct {
 	Search            string `json:"search,omitempty"`

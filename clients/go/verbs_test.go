@@ -81,6 +81,37 @@ func TestAJobIsWaitedForAndCanNoLongerBeCancelled(t *testing.T) {
 	same(t, []any{told.Status, told.Code}, []any{409, "job_finished"})
 }
 
+func TestJobsAreListedByWhatTheyAre(t *testing.T) {
+	client := served(t)
+	begun, err := client.Batch(ctx, Of(site(t, "host1", "/small?listed"), site(t, "closed", "/listed")), nil)
+	check(t, err)
+	_, err = client.Wait(ctx, begun.ID, nil)
+	check(t, err)
+	found, err := client.Jobs(ctx, &JobsOptions{Batch: begun.ID}).All()
+	check(t, err)
+	same(t, len(found), 2)
+	refused, read := found[0], found[1]
+	same(t, []any{*refused.URL, refused.Status, *refused.Batch}, []any{site(t, "closed", "/listed"), "refused", begun.ID})
+	same(t, refused.Outcome.Code, "robots")
+	found, err = client.Jobs(ctx, &JobsOptions{Batch: begun.ID, Host: *read.Host}).All()
+	check(t, err)
+	same(t, len(found) == 1 && found[0].ID == read.ID, true)
+	found, err = client.Jobs(ctx, &JobsOptions{Batch: begun.ID, Status: "failed"}).All()
+	check(t, err)
+	same(t, len(found), 0)
+}
+
+func TestAWebhookIsNamedByItsID(t *testing.T) {
+	client := served(t)
+	options := PageOptions{Webhook: &Webhook{ID: "whk_" + strings.Repeat("0", 26)}}
+	_, err := client.Scrape(ctx, site(t, "host1", "/small"), &ScrapeOptions{PageOptions: options})
+	same(t, fails[*APIError](t, err).Code, "unknown_webhook")
+	_, err = client.Batch(ctx, Of(site(t, "host1", "/small")), &BatchOptions{PageOptions: options})
+	same(t, fails[*APIError](t, err).Code, "unknown_webhook")
+	_, err = client.Crawl(ctx, site(t, "host1", "/small"), &CrawlOptions{PageOptions: options})
+	same(t, fails[*APIError](t, err).Code, "unknown_webhook")
+}
+
 func TestABatchTakesWhatComesAndTellsHowFarItIs(t *testing.T) {
 	client, pages := served(t), []Page{}
 	for _, number := range []int{1, 2, 2, 3} {

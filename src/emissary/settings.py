@@ -83,6 +83,12 @@ class Settings(BaseSettings):
     account_burst: int | None = Field(
         None, ge=1, le=MOST_PER_MINUTE, description="How many of them may come at once; a minute's worth if left out."
     )
+    api_most_at_once: int = Field(
+        100, ge=8, le=10_000, description="Requests that one server works on at the same time, at most."
+    )
+    api_most_waiting: int = Field(
+        1000, ge=1, le=100_000, description="Requests that wait in one server for what they asked for, at most."
+    )
     events_seconds: float = Field(
         900.0, ge=0.1, le=86400, description="Seconds for which one stream of events is held open, at most."
     )

@@ -3,17 +3,12 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from raw_site import RawSite
 
+from authority import Authority
 from emissary.adapters.clock import SystemClock
 from emissary.adapters.http import HttpWeb, Limits, Outside, always
 from emissary.adapters.http.dial import connect_to
@@ -118,65 +113,15 @@ async def test_a_new_connection_tells_what_it_took_and_an_old_one_took_nothing(l
     assert (first.egress, first.tls) == ("direct", None)
 
 
-class _Authority:
-    """A certificate authority that lives for one test."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
-        constraints = x509.BasicConstraints(ca=True, path_length=None)
-        usage = x509.KeyUsage(*(True, False, False, False, False, True, True, False, False))
-        identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
-        made = self._builder(self._name, self._key).add_extension(constraints, critical=True)
-        made = made.add_extension(usage, critical=True).add_extension(identifier, critical=False)
-        self.trust = ssl.create_default_context(
-            cadata=made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
-        )
-
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        now = datetime.now(UTC)  # noqa: TID251 - OpenSSL looks at the real clock, too
-        return (
-            x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(hours=1))
-        )
-
-    def server(self, *names: str) -> ssl.SSLContext:
-        """How a server secures itself that has a certificate for these names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        made = (
-            self._builder(x509.Name([]), key)
-            .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=True)
-            .add_extension(authority, critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
-        file = self._folder / f"{len(list(self._folder.iterdir()))}.pem"
-        file.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            )
-            + made.public_bytes(serialization.Encoding.PEM)
-        )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(file)
-        return context
-
-
-def _general(name: str) -> x509.GeneralName:
-    return x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
-
-
 @pytest.fixture
-def authority(tmp_path: Path) -> _Authority:
-    return _Authority(tmp_path)
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
 
 
 _HI = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
 
-async def test_a_secure_exchange_keeps_the_name_for_the_certificate_and_the_host(authority: _Authority) -> None:
+async def test_a_secure_exchange_keeps_the_name_for_the_certificate_and_the_host(authority: Authority) -> None:
     names: list[str | None] = []
     secured = authority.server("shop.example", "127.0.0.1")
     secured.sni_callback = lambda _socket, name, _context: names.append(name)  # type: ignore[assignment]
@@ -195,7 +140,7 @@ async def test_a_secure_exchange_keeps_the_name_for_the_certificate_and_the_host
     assert {reply.address, dotted.address, by_address.address} == {"127.0.0.1"}
 
 
-async def test_a_certificate_for_another_name_is_not_accepted(authority: _Authority) -> None:
+async def test_a_certificate_for_another_name_is_not_accepted(authority: Authority) -> None:
     async with (
         RawSite.start(_HI, secured=authority.server("other.example")) as site,
         _client(authority.trust) as client,
@@ -206,14 +151,14 @@ async def test_a_certificate_for_another_name_is_not_accepted(authority: _Author
     assert site.heads == []
 
 
-async def test_a_certificate_of_an_unknown_authority_is_not_accepted(authority: _Authority) -> None:
+async def test_a_certificate_of_an_unknown_authority_is_not_accepted(authority: Authority) -> None:
     async with RawSite.start(_HI, secured=authority.server("shop.example")) as site, _client() as client:
         found = await client.ask(Ask(parse(f"https://shop.example:{site.port}/"), 5.0, 1000))
     assert isinstance(found, Unreachable)
     assert found.code is Code.TLS
 
 
-async def test_a_server_that_does_not_speak_tls_is_told(authority: _Authority) -> None:
+async def test_a_server_that_does_not_speak_tls_is_told(authority: Authority) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n" * 20)
         await reader.read(10_000)
@@ -227,7 +172,7 @@ async def test_a_server_that_does_not_speak_tls_is_told(authority: _Authority) -
     assert found.code is Code.TLS
 
 
-async def test_a_handshake_that_hangs_is_broken_off(authority: _Authority) -> None:
+async def test_a_handshake_that_hangs_is_broken_off(authority: Authority) -> None:
     async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.read(-1)
@@ -243,7 +188,7 @@ async def test_a_handshake_that_hangs_is_broken_off(authority: _Authority) -> No
 
 
 @pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
-async def test_a_secure_answer_without_a_length_ends_with_a_goodbye(authority: _Authority) -> None:
+async def test_a_secure_answer_without_a_length_ends_with_a_goodbye(authority: Authority) -> None:
     """Anybody on the way can close a connection; only the site can say that this was all. (asyncio does not tell.)"""
     says_goodbye = True
 

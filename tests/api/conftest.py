@@ -5,21 +5,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from one_server import server, web
 from served import LOCAL, Emissary
 
-from emissary.testing.web import TestWebProcess
-
-
-@pytest.fixture(scope="session")
-def web() -> Iterator[TestWebProcess]:
-    with TestWebProcess(hosts=8) as web:
-        yield web
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emissary]:
-    with Emissary(tmp_path_factory.mktemp("emissary")) as server:
-        yield server
+__all__ = ["server", "web"]
 
 
 @pytest.fixture

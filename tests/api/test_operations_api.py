@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from served import Answer, Emissary
+from within import ask_within
 
 from emissary import __version__
 from emissary.api.app import create_app
@@ -48,6 +48,16 @@ def test_it_says_how_each_part_is(server: Emissary) -> None:
     assert set(told["parts"]) == {"store", "disk", "http", "browser"}
     for part in told["parts"].values():
         assert part["status"] == "ok" or part["reason"]
+
+
+def test_a_browser_that_nobody_set_up_does_not_make_the_whole_degraded(
+    server: Emissary, start: Callable[..., Emissary]
+) -> None:
+    assert server.ask("GET", "/readyz").json()["status"] == "ok"
+    wanting = start(EMISSARY_CHROMIUM="/usr/bin/chromium").ask("GET", "/readyz")
+    assert (wanting.status, wanting.json()["status"]) == (200, "degraded")
+    assert wanting.json()["parts"]["browser"] == server.ask("GET", "/readyz").json()["parts"]["browser"]
+    assert "no browser" in wanting.json()["parts"]["browser"]["reason"]
 
 
 def test_its_figures_count_by_route_and_not_by_path(server: Emissary, web: TestWebProcess) -> None:
@@ -140,25 +150,8 @@ async def test_an_error_of_our_own_is_a_problem_that_gives_nothing_away(tmp_path
         raise RuntimeError("the password is hunter2")
 
     async with open_app(load_settings(data_dir=tmp_path)) as app:
-        answer = await _ask_within(create_app(replace(app.services, health=broken)), "/readyz")
+        answer = await ask_within(create_app(replace(app.services, health=broken)), "/readyz")
     assert (answer.status, answer.kind) == (500, "application/problem+json")
     assert answer.json()["code"] == "internal"
     assert b"hunter2" not in answer.body
     check_headers(answer)
-
-
-async def _ask_within(app: Callable[..., Any], path: str) -> Answer:
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
-    scope |= {"headers": [], "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 80), "root_path": ""}
-    with suppress(RuntimeError):  # told to the server as well, which logs it
-        await app(scope, receive, send)
-    headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
-    return Answer(sent[0]["status"], headers, b"".join(message.get("body", b"") for message in sent[1:]))

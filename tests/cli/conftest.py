@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,17 +10,12 @@ import pytest
 # The process helpers live beside the tests of the API.
 sys.path.append(str(Path(__file__).parents[1] / "api"))
 
+from one_server import server, web
 from served import LOCAL, environment
 
-from emissary.testing.web import TestWebProcess
+__all__ = ["server", "web"]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture(scope="session")
-def web() -> Iterator[TestWebProcess]:
-    with TestWebProcess(hosts=4) as web:
-        yield web
 
 
 @pytest.fixture

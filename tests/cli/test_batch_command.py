@@ -6,9 +6,10 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from urllib.parse import urlsplit
 
 import pytest
 from served import LOCAL, Emissary, environment, until
@@ -16,12 +17,6 @@ from served import LOCAL, Emissary, environment, until
 from emissary.testing.web import TestWebProcess
 
 Run = Callable[..., "CompletedProcess[str]"]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emissary]:
-    with Emissary(tmp_path_factory.mktemp("emissary")) as server:
-        yield server
 
 
 @pytest.fixture
@@ -117,12 +112,40 @@ def test_a_site_is_crawled_mapped_and_planned(run: Run, web: TestWebProcess, ser
     assert json.loads(run("plan", web.url("news", "/"), "--limit", "9", "--json", **where).stdout)["urls"] == 9
 
 
+@pytest.mark.parametrize("place", ["here", "server"])
+def test_jobs_are_listed_by_what_they_are_and_as_many_as_wanted(
+    run: Run, web: TestWebProcess, *, tmp_path_factory: pytest.TempPathFactory, urls: Path, place: str
+) -> None:
+    with Emissary(tmp_path_factory.mktemp("listed")) as server:
+        where = {} if place == "here" else {"EMISSARY_URL": server.url, "EMISSARY_API_KEY": server.key}
+        assert "there are no such jobs" in run("jobs", **where).stderr
+        batch = json.loads(run("batch", "urls.txt", "--json", **where).stdout)["id"]
+        listed = run("jobs", **where)
+        of_batch = [json.loads(line) for line in run("jobs", "--batch", batch, "--json", **where).stdout.splitlines()]
+        refused = run("jobs", "--status", "refused", "--batch", batch, **where).stdout.splitlines()
+        at_host = run("jobs", "--host", urlsplit(web.host_url(2)).netloc, "--json", **where).stdout.splitlines()
+        first = run("jobs", "--limit", "1", **where)
+        last, every = run("jobs", "--limit", "3", **where), run("jobs", "--all", **where)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    heading, *rows = listed.stdout.splitlines()
+    assert heading.split() == ["JOB", "STATUS", "OUTCOME", "CREATED", "PAGE"]
+    closed = web.url("closed", "/prices")
+    assert [each["url"] for each in of_batch] == [web.host_url(2), closed, web.host_url(1, "/small")]
+    assert {row.split()[0] for row in rows} == {each["id"] for each in of_batch}
+    assert [row for row in rows if row.endswith(f"  {closed}")] == refused[1:]
+    assert refused[1].split()[:3] == [of_batch[1]["id"], "refused", "robots"]
+    assert every.stdout == listed.stdout
+    assert [json.loads(line)["url"] for line in at_host] == [web.host_url(2)]
+    assert first.stdout.splitlines() == [heading, rows[0]]
+    assert "more than 1" in first.stderr
+    assert (last.stdout, last.stderr) == (listed.stdout, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
         (("batch", "nowhere.txt"), "nowhere.txt"),
         (("batch", "urls.txt", "-o", "out.xls"), ".parquet"),
-        (("batch", "urls.txt", "-o", "out.parquet"), "emissary-web[parquet]"),
         (("batch", "urls.txt", "-o", "nowhere/out.csv"), "nowhere"),
         (("batch", "urls.txt", "-f", "word"), "rawHtml"),
         (("batch", "urls.txt", "--dedupe", "often"), "often"),
@@ -130,6 +153,9 @@ def test_a_site_is_crawled_mapped_and_planned(run: Run, web: TestWebProcess, ser
         (("crawl", "http://127.0.0.1/", "--include", "("), "("),
         (("map", "ftp://127.0.0.1/"), "ftp"),
         (("plan", "nowhere.txt"), "nowhere.txt"),
+        (("jobs", "--status", "often"), "refused"),
+        (("jobs", "--limit", "0"), "limit"),
+        (("jobs", "--json", "show", "bat_1"), "--json"),
         (("jobs", "show", "bat_1"), "bat_1"),
         (("jobs", "show", "nonsense"), "nonsense"),
         (("jobs", "show", "job_1", "--server", "nonsense"), "nonsense"),
@@ -140,6 +166,13 @@ def test_wrong_usage_ends_with_2_and_a_sentence(run: Run, urls: Path, arguments:
     assert (done.returncode, done.stdout) == (2, "")
     assert named in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_parquet_without_its_library_is_told_before_anything_begins(run: Run, urls: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pyarrow'] = None")
+    done = run("batch", "urls.txt", "-o", "out.parquet", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "emissary-web[parquet]" in done.stderr
 
 
 def test_a_server_that_is_not_there_is_our_fault(run: Run) -> None:

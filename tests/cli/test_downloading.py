@@ -2,14 +2,22 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from front import Front
+from pyarrow import parquet
+from served import Emissary, until
 
 from emissary.cli.downloading import Download
 from emissary.model.errors import BadRequest
+from emissary.testing.web import TestWebProcess
 
+Run = Callable[..., "CompletedProcess[str]"]
+
+_FORMS = ["out.jsonl", "out.csv", "out.parquet"]
 _ALL = [
     json.dumps({"cursor": str(number), "index": number, "url": f"http://a/{number}", "status": "completed"}).encode()
     for number in range(250)
@@ -26,18 +34,27 @@ def _cut_after(count: int) -> Iterator[bytes]:
 
 
 def _indexes(file: Path) -> list[int]:
+    if file.suffix == ".parquet":
+        found: list[int] = parquet.read_table(file)["index"].to_pylist()
+        return found
     if file.suffix == ".csv":
-        return [int(row["index"]) for row in csv.DictReader(file.read_text().splitlines())]
+        with file.open(newline="") as text:
+            return [int(row["index"]) for row in csv.DictReader(text)]
     return [json.loads(line)["index"] for line in file.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+def _partial(file: Path) -> Path:
+    """Where the rows are while the file is not whole: a Parquet file is made of lines, at the end."""
+    return file.with_name(f".{file.name}.part") if file.suffix == ".parquet" else file
+
+
+@pytest.mark.parametrize("name", _FORMS)
 @pytest.mark.parametrize("cut", [0, 1, 99, 100, 101, 249])
 def test_a_cut_download_goes_on_and_has_every_result_once(tmp_path: Path, name: str, cut: int) -> None:
     file = tmp_path / name
     with pytest.raises(_Cut), Download(str(file), "bat_1") as download:
         download.take(_cut_after(cut))
-    with file.open("ab") as torn:
+    with _partial(file).open("ab") as torn:
         torn.write(b'{"cursor": "half a li')
     with Download(str(file), "bat_1") as download:
         done = int(download.cursor) + 1 if download.cursor else 0
@@ -48,19 +65,41 @@ def test_a_cut_download_goes_on_and_has_every_result_once(tmp_path: Path, name: 
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_killed_download_goes_on_from_its_last_note(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", _FORMS)
+def test_a_killed_download_goes_on_from_its_last_note(tmp_path: Path, name: str) -> None:
     """Nothing is said at the end by whoever is killed; what was noted on the way counts."""
-    file, other = tmp_path / "out.jsonl", tmp_path / "kept"
+    file, note, other = tmp_path / name, tmp_path / f".{name}.cursor", tmp_path / "kept"
     with Download(str(file), "bat_1") as download:
         download.take(_ALL[:100])
-        other.write_bytes((tmp_path / ".out.jsonl.cursor").read_bytes())
+        other.write_bytes(note.read_bytes())
         download.take(_ALL[100:130])
-    other.replace(tmp_path / ".out.jsonl.cursor")
+    other.replace(note)
     with Download(str(file), "bat_1") as download:
         assert download.cursor == "99"
         download.take(_ALL[100:])
         download.finish()
     assert _indexes(file) == list(range(250))
+
+
+@pytest.mark.parametrize("name", _FORMS)
+def test_a_download_over_a_bad_line_is_whole_in_the_end(
+    run: Run, web: TestWebProcess, tmp_path: Path, *, server: Emissary, name: str
+) -> None:
+    """Cut twice and taken up again by the client, then given up, then gone on with by hand."""
+    pages = [web.host_url(1, f"/page/{number}?{name}") for number in range(60)]
+    batch = server.post("/v1/batch", {"urls": pages, "formats": ["rawHtml"]}).json()["id"]
+    until(lambda: server.get(f"/v1/batch/{batch}").json()["status"] == "completed")
+    download = ("jobs", "results", batch, "-o", name)
+    with Front(server.url, 300_000, 200_000, is_shut=True) as front:
+        given_up = run(*download, EMISSARY_URL=front.url, EMISSARY_API_KEY=server.key)
+    assert given_up.returncode == 5, given_up.stderr
+    came = len(_indexes(_partial(tmp_path / name)))
+    assert 10 < came < 60
+    gone_on = run(*download, EMISSARY_URL=server.url, EMISSARY_API_KEY=server.key)
+    assert gone_on.returncode == 0, gone_on.stderr
+    assert f"{60 - came} results written" in gone_on.stderr
+    assert sorted(_indexes(tmp_path / name)) == list(range(60))
+    assert not list(tmp_path.glob(".out*"))
 
 
 def test_another_batch_does_not_go_into_a_file_that_is_not_whole(tmp_path: Path) -> None:

@@ -9,23 +9,13 @@ import pytest
 # The process helpers live beside the tests of the API.
 sys.path.append(str(Path(__file__).parents[1] / "api"))
 
+from one_server import server, web
 from scripted_server import ScriptedServer
 from served import Emissary as Server
 
 from emissary.client import Emissary
-from emissary.testing.web import TestWebProcess
 
-
-@pytest.fixture(scope="session")
-def web() -> Iterator[TestWebProcess]:
-    with TestWebProcess(hosts=8) as web:
-        yield web
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("emissary")) as server:
-        yield server
+__all__ = ["server", "web"]
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,21 @@ def test_a_job_is_waited_for_and_can_no_longer_be_cancelled(client: Emissary, we
     with pytest.raises(ApiError, match="ended") as caught:
         client.cancel_job(begun.id)
     assert (caught.value.status, caught.value.code, caught.value.is_callers) == (409, "job_finished", True)
+
+
+def test_jobs_are_listed_by_what_they_are(client: Emissary, web: TestWebProcess) -> None:
+    single = client.scrape(web.host_url(1, "/small?listed")).id
+    batch = client.batch([web.host_url(2, "/small"), web.url("closed", "/listed")]).id
+    client.wait(batch)
+    refused, read = client.jobs(batch=batch)
+    assert (refused.url, refused.status, refused.batch) == (web.url("closed", "/listed"), "refused", batch)
+    assert refused.outcome is not None
+    assert refused.outcome.code == "robots"
+    assert [each.id for each in client.jobs("refused", batch=batch)] == [refused.id]
+    assert [each.id for each in client.jobs(batch=batch, host=read.host)] == [read.id]
+    assert list(client.jobs("failed", batch=batch)) == []
+    *newest, before = (each.id for each in islice(client.jobs(), 3))
+    assert (set(newest), before) == ({refused.id, read.id}, single)
 
 
 def test_a_batch_takes_what_comes_and_tells_how_far_it_is(client: Emissary, web: TestWebProcess) -> None:

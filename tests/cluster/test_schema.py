@@ -3,17 +3,32 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from emissary.backends.cluster import schema
 from emissary.backends.cluster.database import Database
+from emissary.backends.cluster.lanes import PostgresLanes
 from emissary.model.errors import SettingsError, StoreUnavailable
+from emissary.model.ids import WorkerId
+from emissary.model.jobs import JobState
+from emissary.model.lanes import Claim, Reason, Release, Report, Settlement
 from emissary.testing.servers import PostgresServer
 
 pytestmark = pytest.mark.anyio
 
 _numbers = itertools.count(1)
+_IN_LINE = (
+    "INSERT INTO tenants (account) VALUES ('acc_1')",
+    "INSERT INTO flows (key, tenant, last, submitted) VALUES ('acc_1|normal', 1, 3000, 2)",
+    "INSERT INTO lane_names (key) VALUES ('host:a')",
+    "INSERT INTO lanes (key, state, rank, band, tenant, flow) VALUES ('host:a', 1, -6, 2, 1, 1)",
+    """INSERT INTO jobs (id, created_at, rank, lane, flow, position, kind, "order")
+       SELECT lpad(rank::text, 32, '0')::uuid, 0, rank - 20, 1, 1, -1, 'test', '{}'
+       FROM unnest('{14, 34}'::int[]) rank""",
+    "INSERT INTO items (lane, flow, rank, not_before, job) SELECT lane, flow, rank, 0, id FROM jobs",
+)
 _SHAPE = """SELECT table_name, column_name, data_type FROM information_schema.columns
             WHERE table_schema = 'public' ORDER BY table_name, column_name"""
 
@@ -73,6 +88,24 @@ async def test_scripts_are_run_all_or_none(empty: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(schema, "_scripts", lambda: [*scripts, "CREATE TABLE whole (id int)"])
     await open_once(empty)
     assert await within(empty, "SELECT to_regclass('half') IS NULL, to_regclass('whole') IS NULL") == [[(True, False)]]
+
+
+async def test_what_stood_in_line_before_lanes_had_bounds_is_claimed(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = schema._scripts()
+    monkeypatch.setattr(schema, "_scripts", lambda: scripts[:10])
+    await open_once(empty)
+    await within(empty, *_IN_LINE)
+    monkeypatch.setattr(schema, "_scripts", lambda: scripts)
+    database = await Database.open(empty)
+    lanes, now = PostgresLanes(database, 0), datetime(2030, 1, 1, tzinfo=UTC)
+    (lease,) = (await lanes.claim(Claim(WorkerId("wrk_ann"), now + timedelta(minutes=1), 9, 1), now)).leases
+    ended = [Settlement(lease.grip, item.job, item.rank, now, JobState.COMPLETED) for item in lease.items]
+    await lanes.settle(Report(tuple(ended), (Release(lease.grip, now, Reason.GAP),)), now)
+    rows = await database.read("SELECT rank, low_rank, tenant, band FROM lanes")
+    assert [tuple(row) for row in rows] == [(14, 14, 1, 2)]
+    await database.close()
 
 
 async def test_a_server_that_is_too_old_is_refused(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:

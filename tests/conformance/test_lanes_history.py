@@ -32,6 +32,7 @@ SETTINGS = settings(
 )
 _LOST_AFTER = int(LOST_AFTER.total_seconds())
 _START = int(at(0).timestamp())
+_BELOW = "SELECT job FROM items JOIN lanes ON lanes.id = items.lane WHERE items.rank < lanes.low_rank"
 _WHICH = st.integers(0, 1_000)
 _HOLDING = precondition(lambda self: self.hands)
 _BATCHED = precondition(lambda self: self.model.batches)
@@ -40,6 +41,7 @@ _BATCHED = precondition(lambda self: self.model.batches)
 class LanesHistory(RuleBasedStateMachine):
     kind = "embedded"
     servers: Place
+    rows: "asyncpg.Connection[asyncpg.Record] | None" = None  # of a store that keeps bounds
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,6 +61,8 @@ class LanesHistory(RuleBasedStateMachine):
         if self.kind == "cluster":
             place = replace(self.servers, folder=place.folder)
             await _empty(place.database_url)
+            self.rows = await asyncpg.connect(place.database_url)
+            self.stack.push_async_callback(self.rows.close)
         return [await self.stack.enter_async_context(OPENERS[self.kind](place)) for _ in range(2)]
 
     def side_of(self, worker: WorkerId) -> Backend:
@@ -264,6 +268,11 @@ class LanesHistory(RuleBasedStateMachine):
             assert [line.job for line in lines] == known.jobs
             ends = [line.state if line.state in FINAL_STATES else JobState.WAITING for line in lines]
             assert ends == [self.model.state_of(line.job) for line in lines]
+
+    @invariant()
+    def nothing_stands_below_the_bound_of_its_lane(self) -> None:
+        if self.rows is not None:
+            assert self.run(self.rows.fetch(_BELOW)) == []
 
     def teardown(self) -> None:
         try:

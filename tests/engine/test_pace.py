@@ -180,3 +180,19 @@ async def test_whoever_only_waits_can_be_told_to_give_up(clock: FakeClock) -> No
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert visitor.began == [0]
+
+
+async def test_whoever_comes_to_wait_after_that_gives_up_as_well(clock: FakeClock) -> None:
+    pace = _pace(Pace(TEN_SECONDS, concurrency=2), clock)
+    visitor = Visitor(pace, clock, seconds=3)
+    inside = asyncio.create_task(visitor.visit())
+    await clock.until_asleep(3)
+    behind = [asyncio.create_task(visitor.visit()) for _ in range(2)]
+    await clock.until_asleep(10)
+    pace.give_up_waiting()
+    clock.advance(3)
+    await inside
+    waiting = [*behind, asyncio.create_task(visitor.visit())]
+    await asyncio.wait(waiting, timeout=10)
+    assert [each.cancelled() for each in waiting] == [True] * 3
+    assert visitor.began == [0]

@@ -294,6 +294,26 @@ async def test_what_does_not_end_within_the_grace_is_given_back_unfinished(works
     assert await left_in_line(workshop) == [asked.id]
 
 
+async def test_what_has_used_its_lane_once_and_waits_for_another_turn_is_given_back(workshop: Workshop) -> None:
+    """As a page whose robots.txt was just being asked for: between the two lies the gap."""
+    reached, opened, asked = asyncio.Event(), asyncio.Event(), job()
+
+    async def play(work: Work, turn: Turn) -> Verdict:
+        async with turn():
+            reached.set()
+            await opened.wait()
+        async with turn():
+            return finished()
+
+    await workshop.submit(asked)
+    worker = workshop.worker(play, pace=Pace(timedelta(minutes=10)))
+    async with working(worker):
+        await reached.wait()
+        worker.stop()
+        opened.set()
+    assert await states(workshop, asked) == [JobState.WAITING]
+
+
 async def test_a_claim_that_was_under_way_when_the_worker_stopped_is_given_back(workshop: Workshop) -> None:
     gate, asked = Gate(), job()
     await workshop.submit(asked)

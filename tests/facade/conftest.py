@@ -10,25 +10,15 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "api"))
 
 from driven import Driven
+from one_server import server, web
 from served import Emissary
 
-from emissary.testing.web import TestWebProcess
 from others_code import install_npm_packages, install_python_packages
+
+__all__ = ["server", "web"]
 
 _HERE = Path(__file__).parent
 _LOCK = _HERE.parents[1] / "locks" / "firecrawl.txt"
-
-
-@pytest.fixture(scope="session")
-def web() -> Iterator[TestWebProcess]:
-    with TestWebProcess(hosts=8) as web:
-        yield web
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emissary]:
-    with Emissary(tmp_path_factory.mktemp("emissary")) as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -187,6 +187,18 @@ def test_links_are_absolute_once_each_and_in_order() -> None:
     ]
 
 
+def test_a_base_that_names_no_place_leaves_it_to_the_next_one() -> None:
+    said = read(
+        "<base target=_blank><base href='https://other.example/dir/'><base href='/c/'><a href=a>a</a>", Format.LINKS
+    )
+    assert [link.url for link in said.links or ()] == ["https://other.example/dir/a"]
+
+
+@pytest.mark.parametrize("around", ["<noscript>{}</noscript>", "<p>{}", "{}", "<svg></svg>{}", "<style>x</style>{}"])
+def test_a_title_is_found_wherever_it_was_put(around: str) -> None:
+    assert read("<head><meta charset=utf-8>" + around.format("<title>T</title>")).title == "T"
+
+
 def test_a_base_longer_than_any_url_is_none_as_each_link_would_repeat_it() -> None:
     long = "https://other.example/" + "b" * 8_200 + "/"
     said = read(f"<base href='{long}'><a href='/a'>a</a>", Format.LINKS)

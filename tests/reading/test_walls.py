@@ -12,6 +12,8 @@ from emissary.model.pages import Code, Hop, Page, Refusal, Reply, RobotsNote, Ti
 from emissary.reading.refusal import read
 from emissary.reading.urls import parse
 from emissary.reading.walls import refresh_of
+from emissary.reading.walls.gate import is_suspicious
+from emissary.reading.walls.way import Reaction
 from emissary.testing.web.pages.walls import CHALLENGES, ORDINARY, WALLS
 
 _NOW = datetime(2026, 11, 18, 9, 0, tzinfo=UTC)
@@ -64,6 +66,21 @@ def test_a_refusal_says_what_gave_it_away(case: dict[str, Any]) -> None:
         assert outcome.detail
         assert outcome.evidence
         assert outcome.robots is _NOTE
+
+
+@pytest.mark.parametrize(
+    ("said", "is_odd"),
+    [
+        ("We cannot show you this content.", True),  # a no, and a page
+        ("We cannot praise it enough.", False),  # a no alone
+        ("An enamelled tin with a lid.", False),
+    ],
+)
+def test_a_no_and_a_page_in_one_breath_are_worth_a_closer_look(said: str, *, is_odd: bool) -> None:
+    rest = "<p>Baked twice and cooled slowly.</p>" * 400
+    body = f"<title>Bread tin</title><body><h1>Bread tin</h1><p>{said}</p>{rest}".encode()
+    reply = Reply(200, {"content-type": "text/html"}, body, "192.0.2.1", "1.1", Timings(1, 1), len(body))
+    assert is_suspicious(Reaction(parse("https://shop.example/tin"), reply, ())) is is_odd
 
 
 def test_a_header_alone_says_that_it_is_a_challenge() -> None:

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import sys
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -67,6 +68,19 @@ def test_a_body_is_packed_once_by_its_site_or_by_us() -> None:
         assert both(records)[0].content == body
     odd = exchange(head=packed, body=bytes(3000))
     assert len(exchange_records(odd, _CHANCE)) > 3000, "what its site has packed is not packed again"
+
+
+@pytest.mark.parametrize("size", [0, 2_000, 32 * 1024 - 700, 32 * 1024, 70_000])
+def test_a_record_that_is_not_packed_is_the_very_member_that_zlib_writes(size: int) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\n"
+    records = exchange_records(exchange(head=head, body=bytes(range(250)) * (size // 250)), _CHANCE)
+    members = 0
+    while records:
+        decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        record = decoder.decompress(records)
+        assert records == zlib.compress(record, 0, zlib.MAX_WBITS | 16) + decoder.unused_data
+        records, members = decoder.unused_data, members + 1
+    assert members == 3
 
 
 def test_every_record_has_a_name_of_its_own() -> None:

@@ -60,6 +60,21 @@ export interface Job extends Scraped {
   finishedAt: string | null;
 }
 
+/** A job in a list, without what it left behind. */
+export interface JobLine {
+  id: string;
+  kind: string;
+  status: string;
+  url: string | null;
+  host: string | null;
+  batch: string | null;
+  attempts: number;
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  outcome: Outcome | null;
+}
+
 /** A crawl that has begun. */
 export interface Begun {
   id: string;

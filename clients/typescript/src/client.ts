@@ -52,6 +52,11 @@ export class Emissary {
     return this.caller.ask({ method: "GET", path: `/v1/jobs/${encodeURIComponent(job)}` });
   }
 
+  /** The jobs of the account, the newest first: those that are so, of this batch, at this host; or all. */
+  jobs({ status, batch, host }: options.JobsOptions = {}): AsyncGenerator<answers.JobLine> {
+    return this.pages("/v1/jobs", { status, batch, host });
+  }
+
   /** A job, once it has ended. */
   async waitForJob(job: string): Promise<answers.Job> {
     return last(this.looks(() => this.job(job)));

@@ -60,6 +60,13 @@ export interface CrawlOptions extends PageOptions {
   sitemap?: Sitemap;
 }
 
+/** Which jobs are listed; the host with its port, where that is not the usual one. */
+export interface JobsOptions {
+  status?: string;
+  batch?: string;
+  host?: string;
+}
+
 /** Which pages of a site are listed. */
 export interface MapOptions {
   search?: string;

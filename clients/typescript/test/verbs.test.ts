@@ -51,6 +51,24 @@ test("a job is waited for and can no longer be cancelled", async () => {
   await assert.rejects(client.cancelJob(begun.id), { status: 409, code: "job_finished", isCallers: true });
 });
 
+test("jobs are listed by what they are", async () => {
+  const { id } = await client.batch([site("host1", "/small?listed"), site("closed", "/listed")]);
+  await client.wait(id);
+  const [refused, read] = await all(client.jobs({ batch: id }));
+  assert.deepEqual([refused?.url, refused?.status, refused?.batch], [site("closed", "/listed"), "refused", id]);
+  assert.equal(refused?.outcome?.code, "robots");
+  assert.deepEqual((await all(client.jobs({ batch: id, status: "refused" }))).map((job) => job.id), [refused?.id]);
+  assert.deepEqual((await all(client.jobs({ batch: id, host: read?.host ?? "" }))).map((job) => job.id), [read?.id]);
+});
+
+test("a webhook is named by its id", async () => {
+  const webhook = `whk_${"0".repeat(26)}`;
+  const fault = { status: 400, code: "unknown_webhook" };
+  await assert.rejects(client.scrape(site("host1", "/small"), { webhook }), fault);
+  await assert.rejects(client.batch([site("host1", "/small")], { webhook }), fault);
+  await assert.rejects(client.crawl(site("host1", "/small"), { webhook }), fault);
+});
+
 test("a batch takes what comes and tells how far it is", async () => {
   async function* pages() {
     for (const number of [1, 2, 2, 3]) yield new URL(site("host2", `/page/${number}`));

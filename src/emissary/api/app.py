@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from emissary.api.door import Door
 from emissary.api.facade import many, pages
 from emissary.api.facade.shape import InTheirShape, describe_failures
 from emissary.api.idempotency import AnsweredBefore, Idempotency, answered_before
@@ -26,6 +27,7 @@ from emissary.api.routes import (
     webhooks,
 )
 from emissary.api.services import Services
+from emissary.engine.admission import Admission
 
 __all__ = ["create_app"]
 
@@ -37,11 +39,13 @@ class _Api(FastAPI):
         """The instruments are around everything: an unexpected error is answered at FastAPI's own outermost edge."""
         services: Services = self.state.services
         inner = InTheirShape(super().build_middleware_stack())
-        return Instruments(inner, metrics=services.metrics, clock=services.clock)
+        whole = Instruments(inner, metrics=services.metrics, clock=services.clock)
+        admission: Admission | None = self.state.admission
+        return whole if admission is None else Door(whole, admission, services.metrics, shape=InTheirShape)
 
 
-def create_app(services: Services) -> FastAPI:
-    """The whole HTTP API."""
+def create_app(services: Services, admission: Admission | None = None) -> FastAPI:
+    """The whole HTTP API. Without `admission` everybody is let in, however many there are."""
     app = _Api(
         title="Emissary",
         version=services.version,
@@ -51,6 +55,7 @@ def create_app(services: Services) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.services = services
+    app.state.admission = admission
     install_problems(app)
     app.add_exception_handler(AnsweredBefore, answered_before)
     app.include_router(scrape.router)

@@ -9,13 +9,14 @@ from emissary.model.rates import Standing
 from emissary.ports.clock import Clock
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["MAX_BODY_BYTES", "BodyLimit", "Instruments", "is_long_list"]
+__all__ = ["CAREFUL", "MAX_BODY_BYTES", "UNKNOWN_ROUTE", "BodyLimit", "Instruments", "is_long_list"]
 
+UNKNOWN_ROUTE = "unknown"
 MAX_BODY_BYTES = 10 * 1024 * 1024
 
 _TOO_LARGE = f"a body has at most {MAX_BODY_BYTES:,} bytes; long lists go to /v1/batch as application/x-ndjson"
 
-_CAREFUL = [
+CAREFUL = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -95,7 +96,7 @@ class Instruments:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = {name for name, _ in message["headers"]}
-                careful = (pair for pair in _CAREFUL if pair[0] not in given)
+                careful = (pair for pair in CAREFUL if pair[0] not in given)
                 message["headers"] = [*message["headers"], *careful, *_standing(scope)]
             await send(message)
 
@@ -103,6 +104,6 @@ class Instruments:
             await self._app(scope, receive, noted)
         finally:
             route = scope.get("route")
-            path = getattr(route, "path", "unknown")
+            path = getattr(route, "path", UNKNOWN_ROUTE)
             self._metrics.requests.labels(path, str(status)).inc()
             self._metrics.request_seconds.labels(path).observe(self._clock.monotonic() - began)

@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from emissary.api.door import ALWAYS_OPEN
 from emissary.api.idempotency import HEADER, LONGEST_KEY, REPLAYED
 from emissary.api.problems import ProblemDocument
 
@@ -17,7 +18,8 @@ _SCHEMAS = "#/components/schemas/"
 _referred: set[type[BaseModel]] = set()
 _RATE_HEADERS = {
     "RateLimit-Policy": {
-        "description": 'Where the account has a rate: requests in so many seconds, as in `"default";q=600;w=60`.',
+        "description": 'Where the account has a rate: requests in so many seconds, as in `"default";q=600;w=60`. Where'
+        ' the server has its hands full: how many it takes at once, as in `"at-once";q=100;qu="concurrent-requests"`.',
         "schema": {"type": "string"},
     },
     "RateLimit": {
@@ -71,7 +73,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     referred = sorted(_referred, key=lambda model: model.__name__)
     _, told = models_json_schema([(each, "validation") for each in referred], ref_template=_SCHEMAS + "{model}")
     schemas.update(told["$defs"])
-    for item in document["paths"].values():
+    for path, item in document["paths"].items():
         for method, operation in item.items():
             # FastAPI writes this one everywhere; here a request that does not fit is a 400.
             operation["responses"].pop("422", None)
@@ -79,6 +81,9 @@ def _describe(app: FastAPI) -> dict[str, Any]:
                 _say_of_keys(operation["responses"])
                 if method == "post":
                     _say_of_idempotency(operation)
+            if path not in ALWAYS_OPEN:
+                (told,) = problems(429).values()
+                operation["responses"].setdefault("429", {"description": "The server has its hands full", **told})
     return document
 
 
@@ -100,7 +105,10 @@ def _say_of_idempotency(operation: dict[str, Any]) -> None:
 
 def _say_of_keys(responses: dict[str, Any]) -> None:
     """Wherever a key is asked for, it may be the wrong one for this, or shown too often."""
-    said = {403: "The key has not the scope for this", 429: "The account has asked too often, or has too much in line"}
+    said = {
+        403: "The key has not the scope for this",
+        429: "The account has asked too often or has too much in line, or the server has its hands full",
+    }
     for status, description in said.items():
         (told,) = problems(status).values()
         responses.setdefault(str(status), {"description": description, **told})

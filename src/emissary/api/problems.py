@@ -12,9 +12,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
-from emissary.model.errors import PROBLEMS, EmissaryError, InsufficientCredits, QueueFull, RateLimited, RequestInFlight
+from emissary.model.errors import (
+    PROBLEMS,
+    EmissaryError,
+    InsufficientCredits,
+    Overloaded,
+    QueueFull,
+    RateLimited,
+    RequestInFlight,
+)
 
-__all__ = ["ProblemDocument", "install_problems", "problem"]
+__all__ = ["ProblemDocument", "install_problems", "overload_headers", "problem"]
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +74,7 @@ def install_problems(app: FastAPI) -> None:
     app.add_exception_handler(QueueFull, _full)
     app.add_exception_handler(RateLimited, _too_often)
     app.add_exception_handler(RequestInFlight, _too_often)
+    app.add_exception_handler(Overloaded, _too_many)
     app.add_exception_handler(InsufficientCredits, _too_poor)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _framework)
@@ -86,6 +95,20 @@ async def _full(request: Request, error: Exception) -> Response:
 async def _too_often(_: Request, error: Exception) -> Response:
     assert isinstance(error, RateLimited | RequestInFlight)
     return problem(error.code, error.detail, headers={"Retry-After": str(error.wait)})
+
+
+async def _too_many(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Overloaded)
+    return problem(error.code, error.detail, headers=overload_headers(error, request.app.state.admission.most_at_once))
+
+
+def overload_headers(error: Overloaded, most: int) -> dict[str, str]:
+    """When to come again, and of what there was too much (draft-ietf-httpapi-ratelimit-headers)."""
+    return {
+        "Retry-After": str(error.wait),
+        "RateLimit-Policy": f'"at-once";q={most};qu="concurrent-requests"',
+        "RateLimit": f'"at-once";r=0;t={error.wait}',
+    }
 
 
 async def _too_poor(_: Request, error: Exception) -> Response:

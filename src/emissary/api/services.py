@@ -30,11 +30,12 @@ __all__ = ["PartHealth", "Services"]
 
 @dataclass(frozen=True, slots=True)
 class PartHealth:
-    """How one part is, and why if it is not well."""
+    """How one part is, and why if it is not well. One that nobody asked for does not count for the whole."""
 
     part: str
     status: Literal["ok", "degraded", "down"]
     reason: str | None = None
+    is_wanted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,12 @@ from emissary.model.pages import WebUrl
 from emissary.model.webhooks import Delivery, DeliveryState, EventType, Happening, Standing, Try, Webhook
 
 __all__ = [
+    "UNTOLD",
     "WEBHOOK_COLUMNS",
     "delivery_of_row",
     "happening_of_row",
+    "log_of",
+    "standing_in",
     "standing_of_row",
     "try_columns",
     "webhook_columns",
@@ -23,6 +26,38 @@ __all__ = [
 _read_url = msgspec.json.Decoder(WebUrl).decode
 
 WEBHOOK_COLUMNS = "id, account, url, events, description, active, disabled, sealed, created_at"
+
+UNTOLD = "SELECT number, event, subject, account, at FROM happenings ORDER BY number"
+
+# How often it was tried, and what of its line and of the parts of it was made before and has not ended. The character
+# behind the slash is 0.
+_STANDING = """
+SELECT deliveries.attempts, count(earlier.number), max(earlier.next_at) FROM deliveries
+LEFT JOIN deliveries AS earlier ON earlier.line >= deliveries.line AND earlier.line < deliveries.line || '0'
+    AND earlier.number < deliveries.number
+    AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = earlier.job AND jobs.state = {waiting})
+WHERE deliveries.job = {job} GROUP BY deliveries.number
+"""
+
+# A line of the log: what became of it is what became of its job.
+_LOG = """
+SELECT * FROM (
+    SELECT deliveries.number, deliveries.job, deliveries.event, deliveries.type,
+        CASE jobs.state WHEN {waiting} THEN 'pending' WHEN {completed} THEN 'delivered' ELSE 'dead' END AS state,
+        deliveries.attempts, deliveries.status, deliveries.detail, deliveries.tried_at, deliveries.next_at,
+        deliveries.replayed, deliveries.created_at
+    FROM deliveries {join} jobs ON jobs.id = deliveries.job WHERE deliveries.webhook = {webhook}) AS log
+"""
+
+
+def standing_in(*, waiting: str, job: str) -> str:
+    """The statement that `standing_of_row` reads, as a store writes the state and the parameter."""
+    return _STANDING.format(waiting=waiting, job=job)
+
+
+def log_of(webhook: str, *, waiting: str, completed: str, join: str = "JOIN") -> str:
+    """The log of a webhook, for a statement to choose from: what `delivery_of_row` reads."""
+    return _LOG.format(waiting=waiting, completed=completed, join=join, webhook=webhook)
 
 
 def webhook_columns(webhook: Webhook) -> tuple[Any, ...]:

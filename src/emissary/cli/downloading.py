@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -195,5 +196,5 @@ def _to_parquet(lines: Path, output: Path) -> None:
     numbers = {"index", "attempts", "httpStatus"}
     schema = arrow.schema([(name, arrow.int64() if name in numbers else arrow.string()) for name in _COLUMNS])
     with lines.open("rb") as file, parquet.ParquetWriter(output, schema) as writer:
-        while rows := [_row(line) for line, _ in zip(file, range(_NOTED_EVERY), strict=False)]:
+        while rows := [_row(line) for line in islice(file, _NOTED_EVERY)]:
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema))

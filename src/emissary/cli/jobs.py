@@ -1,5 +1,7 @@
-"""`emissary jobs`: what was begun, seen, waited for, read out and steered, by its name."""
+"""`emissary jobs`: what was begun, in a list; and seen, waited for, read out and steered, by its name."""
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Annotated, Literal
 
 import msgspec
@@ -9,18 +11,55 @@ from emissary.cli.downloading import Download
 from emissary.cli.following import exit_of, follow, summary
 from emissary.cli.output import err, tell
 from emissary.cli.reaching import Json, Output, Server, reach
-from emissary.client.answers import BatchStatus, Item, Job
+from emissary.client.answers import BatchStatus, Item, Job, JobLine
+from emissary.model.errors import BadRequest
 
 __all__ = ["verbs"]
 
-verbs = typer.Typer(help="See, wait for, read out or cancel what was begun.", no_args_is_help=True)
+verbs = typer.Typer(invoke_without_command=True)
 
 _Name = Annotated[str, typer.Argument(metavar="ID", help="The name of a batch (bat_…) or a crawl (crl_…).")]
 _AnyName = Annotated[str, typer.Argument(metavar="ID", help="The name of a job, a batch or a crawl.")]
 
+# Fixed widths, so that rows can be printed as they come; what may be long stands last, and is never cut.
+_ROW = "{:<30}  {:<9}  {:<18}  {:<20}  {}"
+
 
 def _is_job(name: str) -> bool:
     return name.startswith("job_")
+
+
+@verbs.callback()
+def jobs(
+    context: typer.Context,
+    *,
+    status: Annotated[str | None, typer.Option(help="Only those that are so, such as waiting or failed.")] = None,
+    batch: Annotated[str | None, typer.Option(help="Only those of this batch or crawl.")] = None,
+    host: Annotated[str | None, typer.Option(help="Only those at this host, with its port if it has one.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 100,
+    every: Annotated[bool, typer.Option("--all", help="All of them, however many.")] = False,
+    json: Json = False,
+    server: Server = None,
+) -> None:
+    """List jobs, the newest first; or see, wait for, read out or cancel what was begun."""
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    with reach(server) as client:
+        found = client.jobs(status, batch=batch, host=host)
+        if not _print_list(found if every else islice(found, limit), as_json=json):
+            err.print("there are no such jobs")
+        elif not every and next(found, None) is not None:
+            err.print(f"there are more than {limit}: say --all, or a higher --limit")
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """What is said before a verb is about the list, and would be lost: `jobs --json show …`."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--all" if name == "every" else f"--{name}"
+            raise BadRequest(f"{option} is of the list: say what is meant behind `{context.invoked_subcommand}`")
 
 
 @verbs.command("show")
@@ -136,6 +175,20 @@ def _reason(job: Job) -> str:
     if job.why_waiting is not None:
         return f": {job.why_waiting.reason} in {job.why_waiting.lane}, {job.why_waiting.ahead} ahead"
     return ""
+
+
+def _print_list(jobs: Iterable[JobLine], *, as_json: bool) -> int:
+    """Print them as they come, under a heading; how many there were."""
+    count = 0
+    for count, job in enumerate(jobs, 1):
+        if as_json:
+            print(msgspec.json.encode(job).decode())
+            continue
+        if count == 1:
+            print(_ROW.format("JOB", "STATUS", "OUTCOME", "CREATED", "PAGE"))
+        code = "-" if job.outcome is None else job.outcome.code
+        print(_ROW.format(job.id, job.status, code, f"{job.created_at:%Y-%m-%dT%H:%M:%SZ}", job.url or f"({job.kind})"))
+    return count
 
 
 def _line(item: Item, *, as_json: bool) -> None:

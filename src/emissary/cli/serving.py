@@ -10,6 +10,7 @@ import uvicorn
 
 from emissary.api.app import create_app
 from emissary.compose import App, steady_process
+from emissary.engine.admission import Admission
 from emissary.model.errors import PortInUse
 
 __all__ = ["serve"]
@@ -30,7 +31,7 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
     listener = _bind(app.settings.host, app.settings.port)
     server = _Server(
         uvicorn.Config(
-            create_app(app.services),
+            create_app(app.services, _admission(app)),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -52,10 +53,16 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
         await stop.wait()
         server.should_exit = True
         app.services.following.stop()
+        app.services.jobs.stop()
         app.worker.stop()
         app.coordinator.stop()
         upkeep.cancel()
         noting.cancel()
+
+
+def _admission(app: App) -> Admission:
+    settings, clock = app.settings, app.services.clock
+    return Admission(clock, most_at_once=settings.api_most_at_once, most_aside=settings.api_most_waiting)
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

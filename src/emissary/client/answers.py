@@ -21,6 +21,7 @@ __all__ = [
     "HostPlan",
     "Item",
     "Job",
+    "JobLine",
     "LaneWait",
     "MappedPage",
     "Outcome",
@@ -87,6 +88,22 @@ class Job(Scraped, frozen=True, kw_only=True):
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+
+
+class JobLine(_Answer, frozen=True, kw_only=True):
+    """A job in a list, without what it left behind."""
+
+    id: str
+    kind: str
+    status: str
+    url: str | None = None
+    host: str | None = None
+    batch: str | None = None
+    attempts: int = 0
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    outcome: Outcome | None = None
 
 
 class Begun(_Answer, frozen=True, kw_only=True):

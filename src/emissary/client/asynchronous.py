@@ -17,6 +17,7 @@ from emissary.client.answers import (
     Begun,
     Item,
     Job,
+    JobLine,
     Plan,
     Result,
     Scraped,
@@ -110,6 +111,14 @@ class AsyncEmissary:
     async def job(self, job: str) -> Job:
         """A job as it is now."""
         return await self._caller.ask(Call("GET", f"/v1/jobs/{quote(job, safe='')}"), Job)
+
+    async def jobs(
+        self, status: str | None = None, *, batch: str | None = None, host: str | None = None
+    ) -> AsyncGenerator[JobLine, None]:
+        """The jobs of the account, the newest first: those that are so, of this batch, at this host; or all."""
+        async with aclosing(self._pages("/v1/jobs", JobLine, status=status, batch=batch, host=host)) as jobs:
+            async for job in jobs:
+                yield job
 
     async def wait_for_job(self, job: str) -> Job:
         """A job, once it has ended."""

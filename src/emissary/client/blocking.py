@@ -121,6 +121,7 @@ class Emissary:
     scrape = _Verb(AsyncEmissary.scrape)
     submit = _Verb(AsyncEmissary.submit)
     job = _Verb(AsyncEmissary.job)
+    jobs = _Stream(AsyncEmissary.jobs)
     wait_for_job = _Verb(AsyncEmissary.wait_for_job)
     cancel_job = _Verb(AsyncEmissary.cancel_job)
     receipt = _Verb(AsyncEmissary.receipt)

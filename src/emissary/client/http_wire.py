@@ -19,16 +19,19 @@ __all__ = ["HttpWire"]
 _CONNECT_SECONDS = 10.0
 _PIECE = 64 * 1024
 _MOST_KEPT = 8
+_KEPT_SECONDS = 3.0  # servers close what is idle, ours after five: whoever comes at that moment finds nobody
 
 
 class _Reply:
     """What the parser has told of the answer so far."""
 
     def __init__(self) -> None:
+        self.parser = httptools.HttpResponseParser(self)
         self.headers: dict[str, str] = {}
         self.pieces: deque[bytes] = deque()
         self.has_head = False
         self.is_whole = False
+        self.may_go_on = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
@@ -41,6 +44,7 @@ class _Reply:
 
     def on_message_complete(self) -> None:
         self.is_whole = True
+        self.may_go_on = self.parser.should_keep_alive()  # asked later, it speaks of an answer that has not begun
 
 
 class _Connection:
@@ -49,10 +53,15 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.used_at = 0.0
 
     @property
     def is_usable(self) -> bool:
         return not (self.reader.at_eof() or self.writer.is_closing())
+
+    def end(self) -> None:
+        """At once: a farewell over TLS would wait for the other side, when our loop may be gone already."""
+        self.writer.transport.abort()
 
 
 class _HttpExchange:
@@ -63,7 +72,6 @@ class _HttpExchange:
         self._request = request
         self._keep = keep
         self._reply = _Reply()
-        self._parser = httptools.HttpResponseParser(self._reply)
         # The server may answer before it has all of the body, so it is listened to from the beginning.
         self._head = asyncio.create_task(self._read_head())
         self._is_sent = not request.has_body
@@ -84,7 +92,7 @@ class _HttpExchange:
             self._is_sent = True
         await asyncio.wait([self._head])
         self._head.result()
-        return Head(self._parser.get_status_code(), self._reply.headers)
+        return Head(self._reply.parser.get_status_code(), self._reply.headers)
 
     async def read(self) -> bytes:
         while not self._reply.pieces and not self._reply.is_whole:
@@ -94,10 +102,10 @@ class _HttpExchange:
     async def close(self) -> None:
         self._head.cancel()
         await asyncio.gather(self._head, return_exceptions=True)
-        if self._is_sent and self._reply.is_whole and self._parser.should_keep_alive():
+        if self._is_sent and self._reply.may_go_on:
             self._keep(self._connection)
         else:
-            self._connection.writer.close()
+            self._connection.end()
 
     async def _read_head(self) -> None:
         while not self._reply.has_head:
@@ -112,7 +120,7 @@ class _HttpExchange:
         if not piece:
             raise ServerUnreachable("the server closed the connection before its answer was whole")
         try:
-            self._parser.feed_data(piece)
+            self._reply.parser.feed_data(piece)
         except httptools.HttpParserError as error:
             raise ServerUnreachable(f"what the server sent is no HTTP: {error}") from error
 
@@ -143,8 +151,8 @@ class HttpWire:
         await self._clock.sleep(seconds)
 
     async def close(self) -> None:
-        while (connection := self._take()) is not None:
-            connection.writer.close()
+        while self._kept:
+            self._kept.pop().end()
 
     def _written(self, request: Request) -> bytes:
         framing = {"Transfer-Encoding": "chunked"} if request.has_body else {}
@@ -167,16 +175,17 @@ class HttpWire:
     def _take(self) -> _Connection | None:
         while self._kept:
             connection = self._kept.pop()
-            if connection.is_usable:
+            if connection.is_usable and self._clock.monotonic() - connection.used_at < _KEPT_SECONDS:
                 return connection
-            connection.writer.close()
+            connection.end()
         return None
 
     def _keep(self, connection: _Connection) -> None:
+        connection.used_at = self._clock.monotonic()
         if len(self._kept) < _MOST_KEPT and connection.is_usable:
             self._kept.append(connection)
         else:
-            connection.writer.close()
+            connection.end()
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """What may be asked for beside a URL, by the names of the API in Python's spelling."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 __all__ = ["BatchOptions", "CrawlOptions", "MapOptions", "PageOptions", "ScrapeOptions", "Webhook", "spelt"]
 
@@ -9,10 +9,11 @@ Sitemap = Literal["include", "skip", "only"]
 
 
 class Webhook(TypedDict):
-    """Who is told when the job of a page ends."""
+    """A receiver that is told of ends; of everything, where no events are named."""
 
     url: str
     secret: str
+    events: NotRequired[list[str]]
 
 
 class PageOptions(TypedDict, total=False):
@@ -25,7 +26,7 @@ class PageOptions(TypedDict, total=False):
     max_age: int
     session: str
     timeout_ms: int
-    webhook: Webhook
+    webhook: str | Webhook  # one of yours by its id, or a receiver
     priority: Priority
 
 

@@ -169,7 +169,7 @@ def _assemble(parts: _Parts) -> App:
         answer_book=AnswerBook(backend.first_answers, backend.vault, clock=clock, chance=chance),
         metrics=parts.metrics,
         clock=clock,
-        health=Health(parts.settings.data_dir, backend.touch).parts,
+        health=Health(parts.settings, backend.touch).parts,
         credentials=parts.credentials,
         owners=parts.owners,
         chance=chance,

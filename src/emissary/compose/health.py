@@ -2,10 +2,10 @@
 
 import shutil
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 from emissary.api.services import PartHealth
 from emissary.model.errors import StoreUnavailable
+from emissary.settings import Settings
 
 __all__ = ["Health"]
 
@@ -15,8 +15,9 @@ _LOW_DISK_BYTES = 500 * 1024 * 1024
 class Health:
     """Whether each part can do its work; `touch` writes to the store, and raises if that cannot be done."""
 
-    def __init__(self, data_dir: Path, touch: Callable[[], Awaitable[None]]) -> None:
-        self._data_dir = data_dir
+    def __init__(self, settings: Settings, touch: Callable[[], Awaitable[None]]) -> None:
+        self._data_dir = settings.data_dir
+        self._wants_browser = settings.chromium is not None
         self._touch = touch
 
     async def parts(self) -> list[PartHealth]:
@@ -36,4 +37,5 @@ class Health:
         return PartHealth("disk", "ok")
 
     def _browser(self) -> PartHealth:
-        return PartHealth("browser", "degraded", "this version reads over HTTP only: there is no browser engine yet")
+        reason = "this version reads over HTTP only: there is no browser engine yet"
+        return PartHealth("browser", "degraded", reason, is_wanted=self._wants_browser)

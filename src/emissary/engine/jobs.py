@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from emissary.engine.intake import Intake
 from emissary.engine.results import JOB_TOPIC, unpack
 from emissary.engine.worker import LANES_TOPIC
 from emissary.model.ids import AccountId, JobId, ulid
 from emissary.model.job_list import JobPage, JobWish
-from emissary.model.jobs import FINAL_STATES, Job, NewJob, StoredResult
+from emissary.model.jobs import FINAL_STATES, Job, JobState, NewJob, StoredResult
 from emissary.model.lanes import Reason, WhyWaiting
 from emissary.model.waiting import PLAIN_TERMS, Terms
 from emissary.ports.blobs import Blobs
@@ -52,19 +53,29 @@ class Jobs:
         self._clock = clock
         self._metrics = metrics
         self._terms = terms
+        self._intake = Intake(self._submit)
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """This process goes: whoever waits for a job that has not begun is told so within a second."""
+        self._is_stopped = True
 
     async def accept(self, jobs: Sequence[NewJob]) -> frozenset[JobId]:
         """Accept all of the jobs, or none; those that their batch has seen before are left out of what is returned.
 
         Raises QueueFull where their account has as many in line as it may, and InsufficientCredits where it cannot pay.
         """
-        most_queued = self._terms.allowance.most_queued
-        accepted = await self._lanes.submit(jobs, self._clock.now(), most_queued=most_queued)
+        is_single = len(jobs) == 1 and jobs[0].batch is None
+        accepted = await (self._intake.accept(jobs[0]) if is_single else self._submit(jobs))
         for kind, count in Counter(job.kind for job in jobs if job.id in accepted).items():
             self._metrics.accepted.labels(kind).inc(count)
         for lane in {job.lane for job in jobs if job.id in accepted}:
             self._bus.say(LANES_TOPIC, lane)
         return accepted
+
+    async def _submit(self, jobs: Sequence[NewJob]) -> frozenset[JobId]:
+        most_queued = self._terms.allowance.most_queued
+        return await self._lanes.submit(jobs, self._clock.now(), most_queued=most_queued)
 
     async def accept_and_wait(self, job: NewJob, patience: timedelta) -> Job:
         """Accept the job and wait for its end; after so long, return it as it is."""
@@ -82,8 +93,12 @@ class Jobs:
             await ears.hear(min(left, _LOOK_AGAIN_SECONDS))
             found = await self._records.job(job, self._clock.now())
             assert found is not None, "an accepted job is in the ledger"
-            if found.state in FINAL_STATES or left <= 0 or await self._is_left_alone(job):
+            if found.state in FINAL_STATES or left <= 0 or self._is_put_off(found) or await self._is_left_alone(job):
                 return found
+
+    def _is_put_off(self, job: Job) -> bool:
+        """Whether the job is for another process to begin; what has begun here comes to its end here."""
+        return self._is_stopped and job.state is not JobState.ACTIVE
 
     async def _is_left_alone(self, job: JobId) -> bool:
         """Whether nobody is behind its lane, and nobody will look for a while: that is better told than waited for."""

@@ -32,6 +32,7 @@ class LanePace:
         self._places = asyncio.Semaphore(pace.concurrency)
         self._order = asyncio.Lock()
         self._waiting: set[asyncio.Task[object]] = set()
+        self._nobody_waits = False
         self._used_at: float | None = None
         self._rest_until: datetime | None = None
         self._reason = Reason.GAP
@@ -85,7 +86,8 @@ class LanePace:
         return self.strikes >= _GIVEN_UP_STRIKES
 
     def give_up_waiting(self) -> None:
-        """End those who only wait for their turn: what they would have done goes back into line."""
+        """End those who only wait for their turn, now or later: what they would have done goes back into line."""
+        self._nobody_waits = True
         for task in self._waiting:
             task.cancel()
 
@@ -128,6 +130,8 @@ class LanePace:
         late = self._gap * self._jitter()
         try:
             while (wait := self._left()) > 0:
+                if self._nobody_waits:  # it was still in use, or behind others, when those who waited were told
+                    raise asyncio.CancelledError
                 await self._clock.sleep(wait + late)
                 late = 0.0  # a timer that came early, or a rest that was drawn out, is waited for without more of it
         finally:

@@ -9,6 +9,7 @@ EmissaryError
 ├── TooManyKeys           two keys of that name are live already
 ├── QueueFull             the account has as many jobs in line as it may
 ├── RateLimited           the account has asked as often as it may
+├── Overloaded            the process has as many requests in hand as it may
 ├── RequestInFlight       the same request is being answered already
 ├── InsufficientCredits   the account has not enough left for this
 ├── SettingsError         a setting that cannot work, found at start
@@ -39,6 +40,7 @@ __all__ = [
     "NotAllowed",
     "NotAuthorized",
     "NotFound",
+    "Overloaded",
     "PortInUse",
     "Problem",
     "QueueFull",
@@ -93,6 +95,7 @@ PROBLEMS: dict[str, Problem] = {
     "idempotency_key_reused": Problem(422, "The Idempotency-Key was used for another request"),
     "queue_full": Problem(429, "Too many jobs stand in line"),
     "rate_limited": Problem(429, "Too many requests"),
+    "overloaded": Problem(429, "The server has its hands full"),
     "internal": Problem(500, "Something went wrong on our side"),
     "store_unavailable": Problem(503, "The store cannot take this now"),
 }
@@ -176,6 +179,16 @@ class RateLimited(EmissaryError):
     def __init__(self, *, per_minute: int, wait: int) -> None:
         super().__init__(f"your account may ask {per_minute:,} times a minute: ask again in {wait} s")
         self.wait = wait
+
+
+class Overloaded(EmissaryError):
+    """The process has as many requests in hand as it may, of whichever accounts; nothing of this one was looked at."""
+
+    code = "overloaded"
+    wait = 1
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}: ask again in a second, or ask another server")
 
 
 class RequestInFlight(EmissaryError):

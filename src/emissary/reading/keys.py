@@ -68,8 +68,10 @@ class KeyRing:
 
     def active(self, now: datetime) -> SigningKey:
         """The key to sign with: of those whose time has come, the one published last."""
-        ready = (key for key in reversed(self.published) if key.not_before <= now)
-        return next(ready, self.published[0])
+        for key in reversed(self.published):
+            if key.not_before <= now:
+                return key
+        return self.published[0]
 
 
 def rotate(

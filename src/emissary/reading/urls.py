@@ -17,10 +17,10 @@ def parse(text: str) -> WebUrl:
     if len(text) > _LONGEST:
         raise _bad(text, f"is longer than {_LONGEST} characters")
     try:
-        url = ada_url.URL(text)
+        href = ada_url.normalize_url(text)
     except ValueError:
         raise _bad(text, "is not an absolute URL, such as https://example.org/page") from None
-    return _read(url, text)
+    return _read(href, text)
 
 
 def join(base: WebUrl, reference: str) -> WebUrl:
@@ -28,15 +28,15 @@ def join(base: WebUrl, reference: str) -> WebUrl:
     if len(reference) > _LONGEST:
         raise _bad(reference, f"is longer than {_LONGEST} characters")
     try:
-        url = ada_url.URL(reference, base.href)
+        href = ada_url.join_url(base.href, reference)
     except ValueError:
         raise _bad(reference, "is not a URL") from None
-    return _read(url, reference)
+    return _read(href, reference)
 
 
-def _read(url: ada_url.URL, text: str) -> WebUrl:
+def _read(whole: str, text: str) -> WebUrl:
     """Its parts, cut out of the whole: the parser has written it so that they stand in one way only."""
-    href = url.href.partition("#")[0]
+    href = whole.partition("#")[0]
     scheme, _, rest = href.partition(":")
     if scheme not in _PORTS:
         raise _bad(text, f"has the scheme {scheme!r}: only http and https are read")

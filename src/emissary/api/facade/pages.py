@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from emissary.api.answers import as_json
 from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
+from emissary.api.door import stand_aside
 from emissary.api.facade.answers import CreditsAnswer, LinksAnswer, PageAnswer, QueueAnswer
 from emissary.api.facade.documents import ABSENT, document_of, read_outcome, refused_document
 from emissary.api.facade.requests import MapAsked, ScrapeAsked
@@ -31,12 +32,13 @@ _NO_LIMIT = 2**53 - 1
     response_model=PageAnswer,
     responses=problems(400, 401, 402, 408, 413, 415, 429, 503),
 )
-async def scrape(asked: ScrapeAsked, caller: Caller, services: Provided) -> Response:
+async def scrape(asked: ScrapeAsked, http: Request, caller: Caller, services: Provided) -> Response:
     """Reads the page and answers with it. A refused page is a document with a `warning` and no content.
 
     A page that could not be reached has `success: false`; one that did not come in time is a 408.
     """
     undone, order = asked.undone(), asked.to_order()
+    stand_aside(http)
     shown = await services.scrapes.scrape(caller, order, Priority.NORMAL)
     if shown.job.state not in FINAL_STATES:
         return _absent(Outcome("unreachable", Code.TIMEOUT, detail="the page did not come in time: its host is busy"))
@@ -55,9 +57,10 @@ async def scrape(asked: ScrapeAsked, caller: Caller, services: Provided) -> Resp
     response_model=LinksAnswer,
     responses=problems(400, 401, 402, 409, 413, 415, 429, 503),
 )
-async def map_site(asked: MapAsked, caller: Caller, services: Provided) -> Response:
+async def map_site(asked: MapAsked, http: Request, caller: Caller, services: Provided) -> Response:
     """Reads the site's sitemaps and one page, and answers with the pages that they name; these are not read."""
     undone = asked.undone()
+    stand_aside(http)
     drawn = await services.maps.draw(caller, asked.to_wish())
     links = [_link(page) for page in drawn.pages.values()]
     if drawn.unread:

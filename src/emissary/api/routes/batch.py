@@ -10,6 +10,7 @@ from emissary.api.answers import as_json, batch_answer, encode, item_answer, res
 from emissary.api.auth import Caller, Provided
 from emissary.api.batch_schemas import AgainAnswer, AgainRequest, BatchAnswer, ItemsAnswer, ResultsAnswer
 from emissary.api.bodies import JsonRoute
+from emissary.api.door import stand_aside
 from emissary.api.lines import NDJSON
 from emissary.api.openapi import problems
 from emissary.api.schemas import Shape
@@ -81,6 +82,7 @@ async def list_results(
     # The first page is read in any case: what is wrong is told before anything is sent.
     found = await services.batches.finished(caller, batch, after=after, most=limit + 1)
     if NDJSON in request.headers.get("accept", "").lower():
+        stand_aside(request)
         return StreamingResponse(_streamed(services, caller, batch, after), media_type=NDJSON)
     data = [result_answer(each, body) async for each, body in fitting(services, found[:limit])]
     return as_json({"data": data, "next": data[-1]["cursor"] if len(found) > len(data) else None})

@@ -9,6 +9,7 @@ from emissary.api.answers import as_json, faults_answer
 from emissary.api.auth import Caller, Provided
 from emissary.api.batch_schemas import AcceptedAnswer, BatchOptions, BatchRequest, BegunAnswer, CrawlRequest
 from emissary.api.bodies import JsonRoute, as_model, kind_of, read_as
+from emissary.api.door import stand_aside
 from emissary.api.lines import AT_ONCE, NDJSON, first_and_rest, lines_of, options_in
 from emissary.api.openapi import problems, reference_to
 from emissary.api.routes.batch import links_to
@@ -49,6 +50,7 @@ async def begin_batch(request: Request, caller: Caller, services: Provided) -> R
     As `application/x-ndjson` there may be a million of them, one a line: an object with `url` and `metadata`, or the
     bare URL. Options are then in the query or in the first line. If the lines break off, the batch is cancelled.
     """
+    stand_aside(request)  # a long list takes its time
     if kind_of(request) == NDJSON:
         given, chunks = await first_and_rest(lines_of(request))
         options = as_model(BatchOptions, {**options_in(request.query_params), **given})

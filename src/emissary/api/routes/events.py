@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, assert_never
 
 import structlog
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from starlette.responses import StreamingResponse
 
 from emissary.api.answers import batch_answer, encode, item_answer
 from emissary.api.auth import Caller, Provided
+from emissary.api.door import stand_aside
 from emissary.api.openapi import problems
 from emissary.api.routes.batch import After, Named, Noun
 from emissary.api.services import Services
@@ -40,6 +41,7 @@ class _EventStream(Response):
 
 
 async def list_events(
+    request: Request,
     batch: Named,
     caller: Caller,
     services: Provided,
@@ -54,6 +56,7 @@ async def list_events(
     since = last_event_id or after
     # What is wrong is told before anything is sent.
     await services.batches.finished(caller, batch, after=since, most=1)
+    stand_aside(request)
     return StreamingResponse(_told(services, caller, batch, since), media_type=_EventStream.media_type)
 
 

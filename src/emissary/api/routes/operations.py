@@ -28,7 +28,7 @@ class Part(BaseModel):
 
 
 class Ready(BaseModel):
-    """How every part is; `down` if a part without which nothing works is down."""
+    """How every part is, and all together: no better than the worst part that this installation was set up to have."""
 
     status: Literal["ok", "degraded", "down"]
     parts: dict[str, Part]
@@ -42,9 +42,9 @@ async def healthz(services: Provided) -> Alive:
 
 @router.get("/readyz", summary="Is it ready?", responses={503: {"model": Ready, "description": "Not ready"}})
 async def readyz(services: Provided, response: Response) -> Ready:
-    """Says of each part whether it is well, and why if not."""
+    """Says of each part whether it is well, and why if not. What is optional and not set up counts for nothing."""
     found = await services.health()
-    statuses = {part.status for part in found}
+    statuses = {part.status for part in found if part.is_wanted}
     worst: Literal["ok", "degraded", "down"] = "ok"
     if statuses != {"ok"}:
         worst = "down" if "down" in statuses else "degraded"

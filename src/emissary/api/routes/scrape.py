@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from emissary.api.answers import as_json, parts_of
 from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
+from emissary.api.door import stand_aside
 from emissary.api.openapi import problems
 from emissary.api.schemas import JobAnswer, ScrapeAnswer, ScrapeRequest, WaitingAnswer
 from emissary.model.errors import NotFound
@@ -38,7 +39,7 @@ _RECEIPT = {"seeReceipt": {"operationId": "seeReceipt", "parameters": {"receipt"
         **problems(400, 401, 402, 413, 415, 429, 503),
     },
 )
-async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> Response:
+async def scrape(request: ScrapeRequest, http: Request, caller: Caller, services: Provided) -> Response:
     """Reads the page and answers with it; with `async`, answers at once with the job.
 
     A page that was refused or could not be reached is a 200 as well, with its outcome: the call itself worked.
@@ -47,6 +48,7 @@ async def scrape(request: ScrapeRequest, caller: Caller, services: Provided) -> 
     if request.asynchronous:
         shown = await services.scrapes.submit(caller, order, priority)
         return as_json(_waiting(shown), 202)
+    stand_aside(http)
     shown = await services.scrapes.scrape(caller, order, priority)
     if shown.job.state in FINAL_STATES:
         return as_json(_ended(shown))

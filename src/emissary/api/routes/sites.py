@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from emissary.api.answers import as_json, faults_answer
 from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
+from emissary.api.door import stand_aside
 from emissary.api.openapi import problems
 from emissary.api.site_schemas import MapAnswer, MapRequest, PlanAnswer, PlanRequest
 from emissary.products.scrape.maps import MappedPage
@@ -27,12 +28,13 @@ _MOST_HOSTS = 1_000
     response_model=MapAnswer,
     responses=problems(400, 401, 402, 409, 413, 415, 429, 503),
 )
-async def map_site(asked: MapRequest, caller: Caller, services: Provided) -> Response:
+async def map_site(asked: MapRequest, http: Request, caller: Caller, services: Provided) -> Response:
     """Reads the site's sitemaps and one page, and answers with the pages that they name; these are not read.
 
     What has not come in time is left out and cancelled: then `complete` is false. A map is kept like a crawl, which
     shows the sitemaps with their receipts.
     """
+    stand_aside(http)
     drawn = await services.maps.draw(caller, asked.to_wish())
     unread = [{"url": each.url, "outcome": each.outcome} for each in drawn.unread]
     links = [_mapped(page) for page in drawn.pages.values()]
@@ -46,11 +48,12 @@ async def map_site(asked: MapRequest, caller: Caller, services: Provided) -> Res
     response_model=PlanAnswer,
     responses=problems(400, 401, 402, 413, 415, 429, 503),
 )
-async def plan_pages(asked: PlanRequest, caller: Caller, services: Provided) -> Response:
+async def plan_pages(asked: PlanRequest, http: Request, caller: Caller, services: Provided) -> Response:
     """Says which of the pages may be read, how long politeness takes and what it costs, and asks for none of them.
 
     House rules that are not known are read now, each in its host's lane, as far as time allows.
     """
+    stand_aside(http)
     return as_json(_planned(await services.plans.make(caller, asked.to_wish()), services.clock.now()))
 
 

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from emissary.api.answers import as_json
 from emissary.api.auth import Caller, Provided
 from emissary.api.bodies import JsonRoute
+from emissary.api.door import stand_aside
 from emissary.api.openapi import problems
 from emissary.api.routes.keys import After, Limit
 from emissary.api.webhook_schemas import (
@@ -25,7 +26,7 @@ from emissary.api.webhook_schemas import (
 )
 from emissary.model.errors import BadRequest
 from emissary.model.ids import JobId, WebhookId
-from emissary.model.webhooks import DeliveryState
+from emissary.model.webhooks import DeliveryState, Webhook
 
 __all__ = ["router"]
 
@@ -44,6 +45,14 @@ _LINKS = {
         "removeWebhook",
     )
 }
+
+
+async def _named(webhook: str, caller: Caller, services: Provided) -> Webhook:
+    """The webhook, if it is the caller's; another account's answers like one that never was."""
+    return await services.webhooks.show(caller, WebhookId(webhook))
+
+
+Named = Annotated[Webhook, Depends(_named)]
 
 
 @router.post(
@@ -81,9 +90,9 @@ async def list_webhooks(caller: Caller, services: Provided, *, after: After = ""
     response_model=WebhookAnswer,
     responses=problems(401, 404, 503),
 )
-async def see_webhook(webhook: str, caller: Caller, services: Provided) -> Response:
+async def see_webhook(found: Named) -> Response:
     """The webhook, and why it is not active if its receiver said that it is gone."""
-    return as_json(webhook_answer(await services.webhooks.show(caller, WebhookId(webhook))))
+    return as_json(webhook_answer(found))
 
 
 @router.patch(
@@ -93,9 +102,8 @@ async def see_webhook(webhook: str, caller: Caller, services: Provided) -> Respo
     response_model=WebhookAnswer,
     responses=problems(400, 401, 404, 413, 415, 503),
 )
-async def change_webhook(webhook: str, asked: WebhookChange, caller: Caller, services: Provided) -> Response:
+async def change_webhook(found: Named, asked: WebhookChange, services: Provided) -> Response:
     """What is changed holds for events that wait as well."""
-    found = await services.webhooks.show(caller, WebhookId(webhook))
     changed = await services.webhooks.change(asked.applied_to(found), asked.secret)
     return as_json(webhook_answer(changed))
 
@@ -120,8 +128,7 @@ async def remove_webhook(webhook: str, caller: Caller, services: Provided) -> Re
     responses=problems(400, 401, 404, 503),
 )
 async def list_deliveries(
-    webhook: str,
-    caller: Caller,
+    found: Named,
     services: Provided,
     *,
     state: Annotated[DeliveryState | None, Query(description="Only those that are so.")] = None,
@@ -129,7 +136,6 @@ async def list_deliveries(
     limit: Limit = 100,
 ) -> Response:
     """The log of the webhook, the latest first. A dead delivery can be replayed."""
-    found = await services.webhooks.show(caller, WebhookId(webhook))
     before = _number(after)
     lines = await services.webhooks.deliveries(found, before=before, most=limit + 1, state=state)
     data = [delivery_answer(line) for line in lines[:limit]]
@@ -144,9 +150,8 @@ async def list_deliveries(
     response_model=ReplayAnswer,
     responses=problems(400, 401, 404, 409, 413, 415, 503),
 )
-async def replay_deliveries(webhook: str, asked: ReplayRequest, caller: Caller, services: Provided) -> Response:
+async def replay_deliveries(found: Named, asked: ReplayRequest, services: Provided) -> Response:
     """One delivery that has ended, or all that died since a time and were not replayed. Events keep their ids."""
-    found = await services.webhooks.show(caller, WebhookId(webhook))
     if asked.since is not None:
         return as_json({"replayed": await services.webhooks.replay_since(found, asked.since)}, 202)
     return as_json({"replayed": await services.webhooks.replay(found, JobId(asked.delivery or ""))}, 202)
@@ -159,9 +164,9 @@ async def replay_deliveries(webhook: str, asked: ReplayRequest, caller: Caller, 
     response_model=TrialAnswer,
     responses=problems(400, 401, 404, 503),
 )
-async def test_webhook(webhook: str, caller: Caller, services: Provided) -> Response:
+async def test_webhook(found: Named, http: Request, services: Provided) -> Response:
     """Sends a `webhook.test` event now, once, be the webhook active or not, and says what came back."""
-    found = await services.webhooks.show(caller, WebhookId(webhook))
+    stand_aside(http)
     return as_json(trial_answer(await services.webhooks.test(found)))
 
 

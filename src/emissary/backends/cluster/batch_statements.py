@@ -17,7 +17,6 @@ __all__ = [
     "HEAR",
     "LINES",
     "LINES_AT",
-    "LINE_UP_ANEW",
     "LOCK_BATCH",
     "LOST",
     "MAKE_NEW",
@@ -59,7 +58,8 @@ SELECT id FROM batches WHERE NOT sealed AND finished_at IS NULL AND heard_at < $
 # A batch with its counts: one row per process that ever settled for it, and what is in hand at this moment.
 BATCH = """
 SELECT batches.*, flows.submitted, tally.*,
-    (SELECT count(*) FROM lanes JOIN items ON items.lane = lanes.id AND items.rank <= lanes.taken_rank
+    (SELECT count(*) FROM lanes JOIN items ON items.lane = lanes.id
+        AND items.rank BETWEEN lanes.low_rank AND lanes.taken_rank
      WHERE lanes.holder IS NOT NULL AND items.flow = batches.flow AND items.not_before <= lanes.taken_at) AS active,
     (SELECT max(jobs.finished_at) FROM jobs
      WHERE batches.finished_at IS NULL AND batches.sealed AND tally.ended = flows.submitted
@@ -178,11 +178,6 @@ MAKE_NEW = """
 UPDATE jobs SET state = 0, failures = 0, deaths = 0, trial = 0, started_at = NULL, finished_at = NULL, outcome = NULL,
     trail = NULL
 WHERE id = ANY ($1::uuid[])
-"""
-
-LINE_UP_ANEW = """
-INSERT INTO items (lane, flow, rank, not_before, job)
-SELECT lane, $4, rank, $5, job FROM unnest($1::integer[], $2::bigint[], $3::uuid[]) AS given (lane, rank, job)
 """
 
 _SHOWN = """

@@ -6,9 +6,9 @@ from datetime import datetime
 from emissary.backends.batch_rows import batch_of
 from emissary.backends.cluster import batch_statements as sql
 from emissary.backends.cluster.database import Connection, Database, Record
-from emissary.backends.cluster.lining_up import place_ids
+from emissary.backends.cluster.lining_up import LaneRow, Standing, lock_ids, lower, place, put_in_line
 from emissary.backends.cluster.settling import STATES, Tally, count, happen, job_of
-from emissary.backends.cluster.statements import LOCK_LANES_BY_ID, MAKE_TENANTS
+from emissary.backends.cluster.statements import MAKE_TENANTS
 from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, Finished, LedgerLine, NewBatch
 from emissary.model.fairness import ONE, PARKED, rank_of
 from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
@@ -85,7 +85,7 @@ class PostgresBatches:
                 # It had ended, be it while it was paused: now it runs again.
                 await connection.execute(sql.BLOCK, row["flow"], _BLOCKED[BatchState.RUNNING])
                 await connection.execute(sql.REOPEN, batch)
-            await self._line_up_anew(connection, row, jobs, now)
+            lanes = await self._line_up_anew(connection, row, jobs, now)
             tallies: dict[int, Tally] = {row["flow"]: Tally()}
             for job in jobs:
                 code = None if job["outcome"] is None else StoredResult(job["outcome"]).code
@@ -93,7 +93,7 @@ class PostgresBatches:
             await count(connection, tallies, self._shard)
             await connection.execute(sql.FORGET_RESULTS, [job["id"] for job in jobs])
             await connection.execute(sql.MAKE_NEW, [job["id"] for job in jobs])
-            await place_ids(connection, {job["lane"] for job in jobs}, now)
+            await place(connection, lanes.values(), now)
             return len(jobs)
 
     async def admit(self, batch: BatchId, job: JobId, *, most: int) -> bool:
@@ -146,15 +146,14 @@ class PostgresBatches:
                 await self._rerank(connection, idle, await self._fresh_ranks(connection, row, len(idle)), now)
 
     async def _end(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
-        lanes = {job["lane"] for job in jobs}
-        await connection.fetch(LOCK_LANES_BY_ID, sorted(lanes))
+        lanes = await _lock(connection, jobs)
         ids = [job["id"] for job in jobs]
         gone = await connection.fetch(sql.END_JOBS, ids, row["finished_at"])
         await connection.execute(sql.DROP_ITEMS_OF, ids)
         tally = Tally()
         tally.add(JobState.CANCELLED, len(gone))
         await count(connection, {row["flow"]: tally}, self._shard)
-        await place_ids(connection, lanes, now)
+        await place(connection, lanes.values(), now)
 
     async def _fresh_ranks(self, connection: Connection, row: Record, number: int) -> list[int]:
         ((first, step),) = await connection.fetch(sql.ADVANCE, row["flow"], number, ONE)
@@ -164,18 +163,28 @@ class PostgresBatches:
     async def _rerank(self, connection: Connection, jobs: list[Record], ranks: list[int], now: datetime) -> None:
         if not jobs:
             return
-        await connection.fetch(LOCK_LANES_BY_ID, sorted({job["lane"] for job in jobs}))
+        lanes = await _lock(connection, jobs)
         columns = [[job[name] for job in jobs] for name in ("id", "lane", "rank")]
         await connection.execute(sql.RERANK_ITEMS, *columns, ranks)
+        await lower(connection, lanes, zip(columns[1], ranks, strict=True))
         await connection.execute(sql.RERANK_JOBS, columns[0], ranks)
-        await place_ids(connection, {job["lane"] for job in jobs}, now)
+        await place(connection, lanes.values(), now)
 
-    async def _line_up_anew(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
-        await connection.fetch(LOCK_LANES_BY_ID, sorted({job["lane"] for job in jobs}))
+    async def _line_up_anew(
+        self, connection: Connection, row: Record, jobs: list[Record], now: datetime
+    ) -> dict[int, LaneRow]:
+        locked = await _lock(connection, jobs)
         ranks = await self._fresh_ranks(connection, row, len(jobs))
         ids, lanes = [job["id"] for job in jobs], [job["lane"] for job in jobs]
         await connection.execute(sql.RERANK_JOBS, ids, ranks)
-        await connection.execute(sql.LINE_UP_ANEW, lanes, ranks, ids, row["flow"], to_ms(now))
+        flows, at_once = [row["flow"]] * len(jobs), [to_ms(now)] * len(jobs)
+        await put_in_line(connection, locked, Standing(lanes, flows, ranks, at_once, ids))
+        return locked
+
+
+async def _lock(connection: Connection, jobs: list[Record]) -> dict[int, LaneRow]:
+    """The lanes of these jobs, locked."""
+    return await lock_ids(connection, {job["lane"] for job in jobs})
 
 
 _NAMES = {number: state.value for state, number in STATES.items()}

@@ -32,6 +32,14 @@ class _Front:
     flow: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """How many items of a lane are wanted, and the rank below which nothing stands in it."""
+
+    most: int
+    low_rank: int
+
+
 async def claim(connection: Connection, asked: Claim, now: datetime, book: FlowBook, *, lookout: Lookout) -> Claimed:
     """Lease what is ready, and hand out the first items of each lane."""
     if asked.holding is not None:
@@ -41,14 +49,15 @@ async def claim(connection: Connection, asked: Claim, now: datetime, book: FlowB
     sight, _ = await wake(connection, await lookout.look(connection), to_ms(now))
     most = await _room(connection, asked)
     picked = await _pick(connection, most, asked, sight) if most > 0 else []
-    wanted = {row["id"]: asked.items for row in picked}
+    wanted = {row["id"]: _Part(asked.items, row["low_rank"]) for row in picked}
     has_others = len(picked) >= min(asked.lanes, most)
     front = await _front(connection, list(wanted), sight.columns(bands_of(asked.things))) if has_others else None
     items = await _next_items(connection, wanted, now, front=front, book=book, first_is_free=True)
     leases = await _hold(connection, picked, items, asked, now=now, whereabouts=lookout.whereabouts)
-    idle = [lane for lane in wanted if asked.items and lane not in items]
+    idle = [row for row in picked if asked.items and row["id"] not in items]
     if idle:  # what stood there has been paused, cancelled or put off since the lane was placed
-        await connection.execute(sql.PLACE, sorted(idle), to_ms(now))
+        ids, places, low_ranks = ([row[name] for row in idle] for name in ("id", "place", "low_rank"))
+        await connection.execute(sql.PLACE, ids, to_ms(now), places, low_ranks)
     if len(leases) >= asked.lanes > 0:
         return Claimed(leases, None)
     soon = await connection.fetchval(line.NEXT_READY_AT, sight.wakes_at)
@@ -60,12 +69,13 @@ async def take(
 ) -> Taken:
     """Hand out further items of lanes that are held."""
     keys, fences = [wish.grip.lane for wish in wishes], [wish.grip.fence for wish in wishes]
-    held = {row["key"]: row["id"] for row in await connection.fetch(sql.STILL_HELD, keys, fences)}
+    rows = await connection.fetch(sql.STILL_HELD, keys, fences)
+    held, low_ranks = {row["key"]: row["id"] for row in rows}, {row["id"]: row["low_rank"] for row in rows}
     lost = frozenset(wish.grip.lane for wish in wishes if wish.grip.lane not in held)
     sight = await lookout.look(connection)
     front = await _front(connection, [], sight.columns(competing_bands(wishes)))
     granted = {held[wish.grip.lane]: wish for wish in wishes if wish.grip.lane in held}
-    wanted = {lane: wish.items + len(wish.in_hand) for lane, wish in granted.items()}
+    wanted = {lane: _Part(wish.items + len(wish.in_hand), low_ranks[lane]) for lane, wish in granted.items()}
     found = await _next_items(connection, wanted, now, front=front, book=book, first_is_free=False)
     taken: dict[LaneKey, tuple[Item, ...]] = {}
     for lane, items in found.items():
@@ -117,19 +127,19 @@ async def _front(connection: Connection, ours: list[int], chains: Columns) -> _F
 
 async def _next_items(
     connection: Connection,
-    wanted: dict[int, int],
+    wanted: dict[int, _Part],
     now: datetime,
     *,
     front: _Front | None,
     book: FlowBook,
     first_is_free: bool,
 ) -> dict[int, list[Item]]:
-    most = sum(wanted.values())
-    if not most:
+    most, low_ranks = [part.most for part in wanted.values()], [part.low_rank for part in wanted.values()]
+    if not any(most):
         return {}
     limit, flow = (None, None) if front is None else (window_from(front.rank), front.flow)
-    asked = (list(wanted), list(wanted.values()), to_ms(now))
-    rows = await connection.fetch(sql.NEXT_ITEMS, *asked, limit, flow, first_is_free)
+    asked = (list(wanted), most, to_ms(now), limit, flow, first_is_free, low_ranks)
+    rows = await connection.fetch(sql.NEXT_ITEMS, *asked)
     owners = await book.owners(connection, {row["flow"] for row in rows})
     items: defaultdict[int, list[Item]] = defaultdict(list)
     moments: dict[int, datetime] = {}  # those that were submitted together have one

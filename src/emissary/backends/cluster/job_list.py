@@ -15,13 +15,16 @@ __all__ = ["list_jobs"]
 _LAST_OF_ALL = b"\xff" * 16
 
 # The newest before that one; where a batch is wanted, the last of its positions: both are found by an index.
-_OF_ALL = f"SELECT id, id AS place FROM jobs WHERE id < $1 AND $2::text IS NULL ORDER BY id DESC LIMIT {LOOKED_AT}"  # noqa: S608
-_OF_BATCH = f"""
+_OF_ALL = "SELECT id, id AS place FROM jobs WHERE id < $1 AND $2::text IS NULL ORDER BY id DESC LIMIT {look}"
+_OF_BATCH = """
 SELECT id, position AS place FROM jobs
 WHERE flow = (SELECT flow FROM batches WHERE id = $2) AND position >= 0
     AND position < coalesce((SELECT position FROM jobs WHERE id = $1), 2147483647)
-ORDER BY position DESC LIMIT {LOOKED_AT}
-"""  # noqa: S608
+ORDER BY position DESC LIMIT {look}
+"""
+
+# All that are looked at are joined before the first is given out: few are enough, unless few of them are as wanted.
+_LOOKS = (256, 2_048, LOOKED_AT)
 
 _WRITTEN = " ".join(f"WHEN {number} THEN '{state.value}'" for state, number in STATES.items() if number)
 
@@ -54,10 +57,13 @@ async def list_jobs(database: Database, wish: JobWish, now: datetime, *, before:
     looked = _OF_ALL if wish.batch is None else _OF_BATCH
     place = (_LAST_OF_ALL if before is None else raw(before), wish.batch)
     values = (to_ms(now), wish.account, wish.state, wish.lane, most + 1)
-    lines = [_line(row) for row in await database.read(_LISTED.format(looked=looked), *place, *values)]
-    if len(lines) > most:
-        return JobPage(lines[:most], lines[most - 1].id)
-    last = await database.read_one(_LAST_LOOKED_AT.format(looked=looked), *place)
+    lines: list[JobLine] = []
+    for look in (each for each in _LOOKS if each > most):
+        statement = _LISTED.format(looked=looked.format(look=look))
+        lines = [_line(row) for row in await database.read(statement, *place, *values)]
+        if len(lines) > most:
+            return JobPage(lines[:most], lines[most - 1].id)
+    last = await database.read_one(_LAST_LOOKED_AT.format(looked=looked.format(look=LOOKED_AT)), *place)
     return JobPage(lines, None if last is None else job_of(last["id"]))
 
 

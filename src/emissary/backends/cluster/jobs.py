@@ -37,7 +37,8 @@ SELECT lanes.key, lanes.state, lanes.ready_at, lanes.reason, lanes.gap_ms, lanes
     lanes.holder IS NOT NULL AND items.rank <= lanes.taken_rank AND items.not_before <= lanes.taken_at AS in_hand,
     (SELECT count(*) FROM (
         SELECT 1 FROM items AS before
-        WHERE before.lane = items.lane AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000) AS ahead
+        WHERE before.lane = items.lane AND before.rank >= lanes.low_rank
+            AND (before.rank, before.job) < (items.rank, items.job) LIMIT 10000) AS ahead
     ) AS ahead
 FROM jobs JOIN items ON items.lane = jobs.lane AND items.rank = jobs.rank AND items.job = jobs.id
 JOIN lanes ON lanes.id = jobs.lane JOIN flows ON flows.id = jobs.flow JOIN tenants ON tenants.id = flows.tenant

@@ -10,7 +10,7 @@ from emissary.backends.cluster.allowances import QueueRoom
 from emissary.backends.cluster.claiming import claim, take
 from emissary.backends.cluster.database import Connection, Database
 from emissary.backends.cluster.flows import FlowBook
-from emissary.backends.cluster.lining_up import submit
+from emissary.backends.cluster.lining_up import lock_ids, place, submit
 from emissary.backends.cluster.lookout import Lookout, wake
 from emissary.backends.cluster.outages import gave_way
 from emissary.backends.cluster.settling import Overtaken, Tally, count, forsake, job_of, settle
@@ -88,8 +88,7 @@ class PostgresLanes:
 
         async def work(connection: Connection) -> frozenset[JobId]:
             open_jobs = await connection.fetch(ends.JOBS_TO_CANCEL, ids)
-            lanes = sorted({row["lane"] for row in open_jobs})
-            await connection.fetch(sql.LOCK_LANES_BY_ID, lanes)
+            lanes = await lock_ids(connection, {row["lane"] for row in open_jobs})
             ended = await connection.fetch(ends.CANCEL_JOBS, [row["id"] for row in open_jobs], to_ms(now))
             where = [[row[name] for row in ended] for name in ("lane", "rank", "id")]
             await connection.execute(ends.SHARE_FLOWS, list({row["flow"] for row in ended}))
@@ -98,7 +97,7 @@ class PostgresLanes:
             for row in ended:
                 tallies.setdefault(row["flow"], Tally()).add(JobState.CANCELLED)
             await count(connection, tallies, self._shard)
-            await connection.execute(sql.PLACE, lanes, to_ms(now))
+            await place(connection, lanes.values(), now)
             return frozenset(job_of(row["id"]) for row in ended)
 
         return await self._in_one_go(work) if ids else frozenset()

@@ -17,7 +17,7 @@ SEEN, WAKES_AT = (0, -1), (0, -2)
 LOOK = """
 WITH news AS MATERIALIZED (
     SELECT tenant, band, rank, state, ready_at FROM lanes
-    WHERE placed_by >= $1::text::xid8 AND placed_by <= '9223372036854775807'::xid8
+    WHERE placed_by >= $1::text::xid8 AND placed_by <= '9223372036854775807'::xid8 AND state IN (1, 2)
 ), ready AS (
     SELECT tenant, band, rank FROM news WHERE state = 1
     UNION ALL
@@ -54,15 +54,15 @@ WITH chains AS (SELECT * FROM {_CHAINS}), room (tenant, most) AS (
             SELECT count(*) FROM lanes WHERE holder IS NOT NULL AND tenant = payers.tenant), 0)) END
     FROM (SELECT DISTINCT tenant FROM chains) AS payers JOIN tenants ON tenants.id = payers.tenant
 ), ranked AS (
-    SELECT found.place, found.id, found.rank,
+    SELECT found.place, found.id, found.low_rank, found.rank,
         row_number() OVER (PARTITION BY room.tenant ORDER BY found.rank) AS turn, room.most
     FROM room JOIN chains ON chains.tenant = room.tenant CROSS JOIN LATERAL (
-        SELECT ctid AS place, id, rank FROM lanes
+        SELECT ctid AS place, id, low_rank, rank FROM lanes
         WHERE state = 1 AND tenant = room.tenant AND band = chains.band AND lanes.rank >= chains.rank
             AND flow NOT IN {BLOCKED}
         ORDER BY lanes.rank LIMIT room.most FOR UPDATE SKIP LOCKED) AS found
 )
-SELECT place, id FROM ranked WHERE turn <= most ORDER BY rank, id LIMIT $4
+SELECT place, id, low_rank FROM ranked WHERE turn <= most ORDER BY rank, id LIMIT $4
 """
 
 # Lease the lanes, which are locked; the fence grows with every lease.

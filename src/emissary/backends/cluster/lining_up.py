@@ -1,8 +1,9 @@
 """Puts jobs into their lanes, in the transaction of whoever submits or settles."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from emissary.backends.cluster import statements as sql
 from emissary.backends.cluster.allowances import QueueRoom
@@ -15,7 +16,21 @@ from emissary.model.jobs import NewJob
 from emissary.model.moments import to_ms
 from emissary.model.webhooks import Notice
 
-__all__ = ["LaneRow", "LinedUp", "line_up", "lock_lanes", "place", "place_ids", "raw", "submit"]
+__all__ = [
+    "LaneRow",
+    "LinedUp",
+    "Standing",
+    "line_up",
+    "lock_ids",
+    "lock_lanes",
+    "lower",
+    "place",
+    "put_in_line",
+    "raw",
+    "submit",
+]
+
+K = TypeVar("K")
 
 _READY = 1
 _NO_BATCH = -1
@@ -31,6 +46,7 @@ class LaneRow:
     state: int
     rank: int
     place: Place
+    low_rank: int  # nothing that stands in it has a lower one
 
     def stands_before(self, rank: int) -> bool:
         """Whether the lane is found in line no later than an item of this rank asks for."""
@@ -53,19 +69,24 @@ async def lock_lanes(
     Where all are said to be known by their `places`, they are looked for there first.
     """
     to_make = sorted(set(new))
-    if to_make:
-        await connection.execute(sql.MAKE_LANES, to_make)
-    wanted = {*keys, *to_make}
-    rows = []
+    rows = await connection.fetch(sql.MAKE_LANES, to_make) if to_make else []
+    wanted = {*keys, *to_make} - {row["key"] for row in rows}  # nobody else knows of what we have made
     if places and wanted <= places.keys():  # some by place and some by key would be locked in two orders
-        rows = await connection.fetch(sql.LOCK_LANES_AT, list(places), list(places.values()))
-        wanted -= {row["key"] for row in rows}
+        found = await connection.fetch(sql.LOCK_LANES_AT, list(places), list(places.values()))
+        wanted -= {row["key"] for row in found}
+        rows += found
     if wanted:
         rows += await connection.fetch(sql.LOCK_LANES, list(wanted))
     locked = {key: LaneRow(*rest) for key, *rest in rows}
     # One that was empty for weeks may have been dropped in between; made anew, it comes last in the order.
     gone = [key for key in to_make if key not in locked]
     return locked | await lock_lanes(connection, (), new=gone) if gone else locked
+
+
+async def lock_ids(connection: Connection, lanes: Collection[int]) -> dict[int, LaneRow]:
+    """Lock lanes by their numbers."""
+    rows = await connection.fetch(sql.LOCK_LANES_BY_ID, sorted(lanes))
+    return {row["id"]: LaneRow(*row) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,26 +140,55 @@ async def line_up(
         return LinedUp([], [])
     if room is not None and any(room.is_limited(flow.most_queued) for flow in turns.values()):
         await room.check(connection, accepted)
-    places = _Places(accepted, lanes, turns, now)
-    await _write(connection, places, now)
+    places = _Places(accepted, turns, now)
+    await _accept(connection, places, lanes, now)
+    fronts = await put_in_line(connection, lanes, places.standing)
     await _log(connection, [(raw(job.id), job.notice) for job in accepted if job.notice is not None], now)
-    fronts: dict[str, int] = {}
-    for job, rank in zip(accepted, places.ranks, strict=True):
-        fronts[job.lane] = min(rank, fronts.get(job.lane, rank))
     return LinedUp(accepted, [lanes[key] for key, front in fronts.items() if not lanes[key].stands_before(front)])
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Generic[K]):
+    """The columns of items: in which lanes, of which flows, at which ranks, not before when, and of which jobs."""
+
+    lanes: Sequence[K]
+    flows: Sequence[int]
+    ranks: Sequence[int]
+    not_before: Sequence[int]
+    jobs: Sequence[bytes]
+
+
+async def put_in_line(connection: Connection, lanes: dict[K, LaneRow], items: Standing[K]) -> dict[K, int]:
+    """Put items into lanes, which are locked; returns the least rank that came into each."""
+    where = [lanes[key].id for key in items.lanes]
+    await connection.execute(sql.LINE_UP, where, items.flows, items.ranks, items.not_before, items.jobs)
+    return await lower(connection, lanes, zip(items.lanes, items.ranks, strict=True))
+
+
+async def lower(connection: Connection, lanes: dict[K, LaneRow], came: Iterable[tuple[K, int]]) -> dict[K, int]:
+    """Items of these ranks came into the lanes: from now on, whoever looks for what stands there finds them.
+
+    Where one came below all others, the lane's row has moved, and `lanes` say where to. Returns the least of each lane.
+    """
+    fronts: dict[K, int] = {}
+    for key, rank in came:
+        fronts[key] = min(rank, fronts.get(key, rank))
+    below = {lanes[key].id: key for key, rank in fronts.items() if rank < lanes[key].low_rank}
+    if below:
+        ranks = [fronts[key] for key in below.values()]
+        rows = await connection.fetch(sql.LOWER, list(below), ranks, [lanes[key].place for key in below.values()])
+        moved = {row["id"]: row["ctid"] for row in rows}
+        for number, key in below.items():
+            lanes[key] = replace(lanes[key], low_rank=fronts[key], place=moved[number])
+    return fronts
 
 
 async def place(connection: Connection, lanes: Iterable[LaneRow], now: datetime) -> None:
     """Place lanes that nobody holds, by what stands in them now. They have not been changed since they were locked."""
-    places = {lane.id: lane.place for lane in lanes if not lane.held}
-    if places:
-        await connection.execute(sql.PLACE_AT, list(places), to_ms(now), list(places.values()))
-
-
-async def place_ids(connection: Connection, lanes: Collection[int], now: datetime) -> None:
-    """Place lanes by their numbers; those that are held are left as they are."""
-    if lanes:
-        await connection.execute(sql.PLACE, sorted(lanes), to_ms(now))
+    idle = {lane.id: lane for lane in lanes if not lane.held}
+    if idle:
+        where = ([lane.place for lane in idle.values()], [lane.low_rank for lane in idle.values()])
+        await connection.execute(sql.PLACE, list(idle), to_ms(now), *where)
 
 
 async def _shares(connection: Connection, jobs: Sequence[NewJob], *, follow: bool) -> dict[str, int]:
@@ -196,9 +246,7 @@ async def _turns(connection: Connection, jobs: list[NewJob], shares: dict[str, i
 class _Places:
     """The columns of jobs and items, in the order of the jobs."""
 
-    def __init__(
-        self, jobs: list[NewJob], lanes: dict[str, LaneRow], turns: dict[str, _FlowTurns], now: datetime
-    ) -> None:
+    def __init__(self, jobs: list[NewJob], turns: dict[str, _FlowTurns], now: datetime) -> None:
         given: dict[str, int] = {}
         self.flows: list[int] = []
         self.ranks: list[int] = []
@@ -213,17 +261,21 @@ class _Places:
             self.positions.append(_NO_BATCH if job.batch is None else flow.position + index)
         at_once = to_ms(now)
         self.ids = [raw(job.id) for job in jobs]
-        self.lanes = [lanes[job.lane].id for job in jobs]
+        self.lanes = [job.lane for job in jobs]
         self.kinds = [job.kind for job in jobs]
         self.orders = [job.order for job in jobs]
         self.not_before = [at_once if job.not_before is None else to_ms(job.not_before) for job in jobs]
 
+    @property
+    def standing(self) -> Standing[str]:
+        return Standing(self.lanes, self.flows, self.ranks, self.not_before, self.ids)
 
-async def _write(connection: Connection, new: _Places, now: datetime) -> None:
+
+async def _accept(connection: Connection, new: _Places, lanes: dict[str, LaneRow], now: datetime) -> None:
+    where = [lanes[key].id for key in new.lanes]
     await connection.execute(
-        sql.ACCEPT_JOBS, new.ids, new.ranks, new.lanes, new.flows, new.positions, new.kinds, new.orders, to_ms(now)
+        sql.ACCEPT_JOBS, new.ids, new.ranks, where, new.flows, new.positions, new.kinds, new.orders, to_ms(now)
     )
-    await connection.execute(sql.LINE_UP, new.lanes, new.flows, new.ranks, new.not_before, new.ids)
 
 
 async def _log(connection: Connection, told: list[tuple[bytes, Notice]], now: datetime) -> None:

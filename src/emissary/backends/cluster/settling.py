@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from emissary.backends.cluster import settling_statements as ends
-from emissary.backends.cluster import statements as sql
 from emissary.backends.cluster.database import Connection, Record
 from emissary.backends.cluster.flows import FlowBook
-from emissary.backends.cluster.lining_up import LaneRow, line_up, lock_lanes, place, raw
+from emissary.backends.cluster.lining_up import LaneRow, Standing, line_up, lock_lanes, place, put_in_line, raw
 from emissary.backends.cluster.usage import note_usage
 from emissary.backends.cluster.whereabouts import Whereabouts
 from emissary.model.batches import MISS_KEPT
@@ -226,10 +225,10 @@ async def _move(
     flow_of = {row[0]: row[1] for row in await connection.fetch(ends.REMOVE_ITEMS, *places)}
     pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
-    targets = [lanes[each.onward or ""].id for each in kept]
-    await connection.execute(ends.MOVE_JOBS, ids, targets, [each.trail for each in kept])
+    targets = [each.onward or "" for each in kept]
+    await connection.execute(ends.MOVE_JOBS, ids, [lanes[key].id for key in targets], [each.trail for each in kept])
     flows, ranks = [flow_of[job] for job in ids], [each.rank for each in kept]
-    await connection.execute(sql.LINE_UP, targets, flows, ranks, [to_ms(now)] * len(kept), ids)
+    await put_in_line(connection, lanes, Standing(targets, flows, ranks, [to_ms(now)] * len(kept), ids))
     return frozenset(each.job for each in kept)
 
 
@@ -251,6 +250,7 @@ async def _release(connection: Connection, releases: list[Release], lanes: dict[
             [min(each.strikes, 1_000) for each in releases],
             to_ms(now),
             [lanes[each.grip.lane].place for each in releases],
+            [lanes[each.grip.lane].low_rank for each in releases],
         )
 
 
@@ -295,8 +295,8 @@ async def give_back(connection: Connection, held: list[Record], now: datetime, g
         ids, strikes, stretches = ([row[name] for row in held] for name in ("id", "strikes", "stretch"))
         rests = [to_ms(now) + max(row["gap_ms"], gap // timedelta(milliseconds=1)) for row in held]
         reasons, gaps = ["gap"] * len(held), [None] * len(held)
-        places = [row["ctid"] for row in held]
-        await connection.execute(ends.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now), places)
+        where = ([row["ctid"] for row in held], [row["low_rank"] for row in held])
+        await connection.execute(ends.RELEASE, ids, rests, reasons, gaps, stretches, strikes, to_ms(now), *where)
 
 
 async def _end_poison(connection: Connection, rows: list[Record], now: datetime, *, shard: int, book: FlowBook) -> None:

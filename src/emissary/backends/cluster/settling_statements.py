@@ -28,11 +28,13 @@ __all__ = [
 ]
 
 # Give lanes back, and place them, in one change of their rows. They are locked, so they are found by their
-# place, and their fences have been compared.
+# place, and their fences have been compared. Any bound is right of an empty lane; what comes next comes after what was
+# taken, nearly always.
 RELEASE = f"""
 UPDATE lanes SET
     holder = NULL, strikes = given.strikes, stretch = given.stretch, gap_ms = coalesce(given.gap_ms, lanes.gap_ms),
     rest_until = greatest(lanes.rest_until, given.rest_until),
+    low_rank = coalesce(given.lowest, greatest(lanes.low_rank, lanes.taken_rank + 1)),
     rank = coalesce(given.front, lanes.rank),
     band = {BAND.format(rank="coalesce(given.front, lanes.rank)", of_batch="given.of_batch")},
     flow = coalesce(given.flow, lanes.flow), tenant = coalesce(given.tenant, lanes.tenant),
@@ -45,12 +47,12 @@ UPDATE lanes SET
         WHEN coalesce(given.later, 0) > greatest(lanes.rest_until, given.rest_until) THEN 'back_off'
         ELSE given.reason END
 FROM (
-    SELECT told.*, coalesce(front.rank, sleeper.rank) AS front, coalesce(front.flow, sleeper.flow) AS flow,
-        flows.tenant, flows.key NOT LIKE '%|%' AS of_batch,
+    SELECT told.*, coalesce(front.rank, sleeper.rank) AS front, lowest.rank AS lowest,
+        coalesce(front.flow, sleeper.flow) AS flow, flow_owners.tenant, flow_owners.of_batch,
         CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
-    FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::integer[], $5::real[], $6::smallint[], $8::tid[])
-        AS told (id, rest_until, reason, gap_ms, stretch, strikes, place)
-    {FRONT_OF_EACH.format(lane="told.id", now="$7")}
+    FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::integer[], $5::real[], $6::smallint[], $8::tid[],
+        $9::bigint[]) AS told (id, rest_until, reason, gap_ms, stretch, strikes, place, low_rank)
+    {FRONT_OF_EACH.format(given="told", now="$7")}
 ) AS given
 WHERE lanes.ctid = given.place AND lanes.id = given.id
 """
@@ -149,7 +151,7 @@ FROM unnest($1::uuid[], $2::integer[]) AS given (id, fence) WHERE jobs.id = give
 
 # The lanes of dead workers, locked. Whoever says so may have been paused since it looked: one that lives keeps its own.
 FORSAKE = """
-SELECT id, ctid, key, fence, taken_rank, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes
+SELECT id, ctid, low_rank, key, fence, taken_rank, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes
 WHERE holder = ANY ($1::text[])
     AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = holder AND beat_at > now() - interval '30 seconds')
 ORDER BY id FOR UPDATE OF lanes

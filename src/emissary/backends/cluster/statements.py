@@ -22,6 +22,7 @@ __all__ = [
     "LOCK_LANES_AT",
     "LOCK_LANES_BY_ID",
     "LOG_DELIVERIES",
+    "LOWER",
     "MAKE_FLOWS",
     "MAKE_LANES",
     "MAKE_TENANTS",
@@ -31,7 +32,6 @@ __all__ = [
     "NOTE_TAKEN",
     "NOT_IN_HAND",
     "PLACE",
-    "PLACE_AT",
     "RENEW",
     "STILL_HELD",
 ]
@@ -39,18 +39,28 @@ __all__ = [
 # What nothing is handed out of.
 BLOCKED = "(SELECT id FROM flows WHERE blocked > 0)"
 
-# The first item of a lane whose time has come; where there is none, the one whose time comes first.
+# The first item of a lane whose time has come; where there is none, the one whose time comes first. Nothing stands
+# below the lane's bound, and the first of all, free or not, is the next bound. Nearly always it is the front as well,
+# and nothing else is looked at.
 FRONT_OF_EACH = f"""LEFT JOIN LATERAL (
-        SELECT items.rank, items.flow FROM items
-        WHERE items.lane = {{lane}} AND items.not_before <= {{now}} AND items.flow NOT IN {BLOCKED}
-        ORDER BY items.rank, items.job LIMIT 1) AS front ON true
+        SELECT items.rank, items.flow, items.not_before <= {{now}} AND items.flow NOT IN {BLOCKED} AS is_free FROM items
+        WHERE items.lane = {{given}}.id AND items.rank >= {{given}}.low_rank
+        ORDER BY items.rank, items.job LIMIT 1) AS lowest ON true
+    LEFT JOIN LATERAL (
+        SELECT lowest.rank, lowest.flow WHERE lowest.is_free
+        UNION ALL (
+            SELECT items.rank, items.flow FROM items
+            WHERE NOT lowest.is_free AND items.lane = {{given}}.id AND items.rank >= lowest.rank
+                AND items.not_before <= {{now}} AND items.flow NOT IN {BLOCKED}
+            ORDER BY items.rank, items.job LIMIT 1)) AS front ON true
     LEFT JOIN LATERAL (
         SELECT items.rank, items.flow, items.not_before FROM items
-        WHERE front.rank IS NULL AND items.lane = {{lane}} AND items.flow NOT IN {BLOCKED}
+        WHERE NOT lowest.is_free AND front.rank IS NULL
+            AND items.lane = {{given}}.id AND items.rank >= lowest.rank AND items.flow NOT IN {BLOCKED}
         ORDER BY items.not_before LIMIT 1) AS sleeper ON true
-    LEFT JOIN flows ON flows.id = coalesce(front.flow, sleeper.flow)"""
+    LEFT JOIN flow_owners ON flow_owners.flow = coalesce(front.flow, sleeper.flow)"""
 
-# The number of `backends.bands`. The name of a flow of single jobs has a bar in it, and that of a batch has none.
+# The number of `backends.bands`.
 BAND = """({rank} & 3) + CASE WHEN lanes.key LIKE 'hook:%' THEN 4 ELSE 0 END
         + CASE WHEN {of_batch} THEN 8 ELSE 0 END"""
 
@@ -121,30 +131,36 @@ ORDER BY 1, 2
 ON CONFLICT DO NOTHING RETURNING (SELECT key FROM flows WHERE flows.id = flow), mark
 """
 
+_LOCKED = """
+    lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank, lanes.ctid, lanes.low_rank"""
+
 # A lane is made when its first item comes, by whoever gives it its name.
-MAKE_LANES = """
+MAKE_LANES = f"""
 WITH named AS (
     INSERT INTO lane_names (key) SELECT key FROM unnest($1::text[]) AS given (key)
     WHERE NOT EXISTS (SELECT 1 FROM lane_names WHERE lane_names.key = given.key) ORDER BY key
     ON CONFLICT (key) DO NOTHING RETURNING key)
 INSERT INTO lanes (key) SELECT key FROM named ORDER BY key
+RETURNING lanes.key, {_LOCKED}
 """
 
-# Nobody else changes these lanes, or what stands in them, until we have committed.
-LOCK_LANES = """
-SELECT lanes.key, lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank, lanes.ctid
-FROM unnest($1::text[]) AS given (key) JOIN lanes ON lanes.key = given.key ORDER BY lanes.id FOR UPDATE OF lanes
+# Nobody else changes these lanes, or what stands in them, until we have committed. The range tells the planner, which
+# knows nothing of a table that has just filled up, that there is one lane of each name.
+LOCK_LANES = f"""
+SELECT lanes.key, {_LOCKED}
+FROM unnest($1::text[]) AS given (key) JOIN lanes ON lanes.key = given.key AND lanes.key BETWEEN given.key AND given.key
+ORDER BY lanes.id FOR UPDATE OF lanes
 """
 
 # The same of those that are still where they were last seen.
-LOCK_LANES_AT = """
-SELECT lanes.key, lanes.id, lanes.fence, lanes.holder IS NOT NULL AS held, lanes.state, lanes.rank, lanes.ctid
+LOCK_LANES_AT = f"""
+SELECT lanes.key, {_LOCKED}
 FROM unnest($1::text[], $2::tid[]) AS given (key, place)
 JOIN lanes ON lanes.ctid = given.place AND lanes.key = given.key ORDER BY lanes.id FOR UPDATE OF lanes
 """
 
-LOCK_LANES_BY_ID = """
-SELECT id FROM lanes WHERE id = ANY ($1::integer[]) ORDER BY id FOR UPDATE
+LOCK_LANES_BY_ID = f"""
+SELECT {_LOCKED} FROM lanes WHERE id = ANY ($1::integer[]) ORDER BY id FOR UPDATE
 """
 
 # Write new jobs into the ledger.
@@ -161,6 +177,13 @@ INSERT INTO items (lane, flow, rank, not_before, job)
 SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[], $4::bigint[], $5::uuid[])
 """
 
+# Something came into these lanes, which are locked, below all that stood there. Their rows move.
+LOWER = """
+UPDATE lanes SET low_rank = given.rank FROM unnest($1::integer[], $2::bigint[], $3::tid[]) AS given (id, rank, place)
+WHERE lanes.ctid = given.place AND lanes.id = given.id
+RETURNING lanes.id, lanes.ctid
+"""
+
 # Of jobs that deliver events, the log says what they tell whom.
 LOG_DELIVERIES = """
 INSERT INTO deliveries (job, webhook, event, type, line, created_at)
@@ -170,8 +193,11 @@ FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[]) WITH ORD
 ORDER BY place
 """
 
-_PLACE = f"""
+# Lanes that nobody holds take the state that follows from their items: ready, waiting (until when, and why) or empty.
+# They are locked, and are where they were then.
+PLACE = f"""
 UPDATE lanes SET
+    low_rank = coalesce(placed.lowest, lanes.low_rank),
     rank = coalesce(placed.rank, lanes.rank),
     band = {BAND.format(rank="coalesce(placed.rank, lanes.rank)", of_batch="placed.of_batch")},
     flow = coalesce(placed.flow, lanes.flow), tenant = coalesce(placed.tenant, lanes.tenant),
@@ -183,40 +209,30 @@ UPDATE lanes SET
         ELSE 2 END,
     reason = CASE WHEN coalesce(placed.later, 0) > rest_until THEN 'back_off' ELSE coalesce(reason, 'gap') END
 FROM (
-    SELECT given.id, {{place}} AS place, coalesce(front.rank, sleeper.rank) AS rank,
-        coalesce(front.flow, sleeper.flow) AS flow, flows.tenant, flows.key NOT LIKE '%|%' AS of_batch,
+    SELECT given.id, given.place, coalesce(front.rank, sleeper.rank) AS rank, lowest.rank AS lowest,
+        coalesce(front.flow, sleeper.flow) AS flow, flow_owners.tenant, flow_owners.of_batch,
         CASE WHEN front.rank IS NULL THEN sleeper.not_before END AS later
-    FROM {{given}}
-    {FRONT_OF_EACH.format(lane="given.id", now="$2")}
+    FROM unnest($1::integer[], $3::tid[], $4::bigint[]) AS given (id, place, low_rank)
+    {FRONT_OF_EACH.format(given="given", now="$2")}
 ) AS placed
-WHERE lanes.id = placed.id AND {{found}} AND lanes.holder IS NULL AND lanes.state <> 3
+WHERE lanes.ctid = placed.place AND lanes.id = placed.id AND lanes.holder IS NULL AND lanes.state <> 3
 """
-
-# Lanes that nobody holds take the state that follows from their items: ready, waiting (until when, and why) or empty.
-PLACE = _PLACE.format(given="unnest($1::integer[]) AS given (id)", place="NULL", found="true")
-
-# The same of lanes that are locked, and have not been changed since: they are where they were then.
-PLACE_AT = _PLACE.format(
-    given="unnest($1::integer[], $3::tid[]) AS given (id, place)",
-    place="given.place",
-    found="lanes.ctid = placed.place",
-)
 
 # How many lanes are in somebody's hands.
 HELD_LANES = "SELECT count(*) FROM lanes WHERE holder IS NOT NULL"
 
-# The next items of each held lane. Beyond the first, which is free for whoever claims the lane, they come as long as
-# no other flow stands before them: within the window of the front, or all of the front's own flow. Their jobs are found
-# by one walk through the index, in its order, and not by a search for each.
+# The next items of each held lane, below whose bound nothing stands. Beyond the first, which is free for whoever claims
+# the lane, they come as long as no other flow stands before them: within the window of the front, or all of the front's
+# own flow. Their jobs are found by one walk through the index, in its order, and not by a search for each.
 NEXT_ITEMS = f"""
 WITH next AS MATERIALIZED (
     SELECT held.lane, chosen.rank, chosen.job, chosen.flow
-    FROM unnest($1::integer[], $2::integer[]) AS held (lane, most) CROSS JOIN LATERAL (
+    FROM unnest($1::integer[], $2::integer[], $7::bigint[]) AS held (lane, most, low_rank) CROSS JOIN LATERAL (
         SELECT rank, job, flow FROM (
             SELECT rank, job, flow, bool_and(flow = $5::integer) OVER line AS alone, row_number() OVER line AS place
             FROM (
                 SELECT rank, job, flow FROM items
-                WHERE items.lane = held.lane AND not_before <= $3 AND flow NOT IN {BLOCKED}
+                WHERE items.lane = held.lane AND rank >= held.low_rank AND not_before <= $3 AND flow NOT IN {BLOCKED}
                 ORDER BY rank, job LIMIT held.most) AS first
             WINDOW line AS (ORDER BY rank, job)) AS ranked
         WHERE $4::bigint IS NULL OR rank <= $4 OR alone OR (place = 1 AND $6::boolean)) AS chosen
@@ -243,14 +259,14 @@ FROM fair_clock
 
 # Which of these lanes are still held under the fence that goes with them.
 STILL_HELD = """
-SELECT lanes.key, lanes.id FROM unnest($1::text[], $2::integer[]) AS given (key, fence)
+SELECT lanes.key, lanes.id, lanes.low_rank FROM unnest($1::text[], $2::integer[]) AS given (key, fence)
 JOIN lanes ON lanes.key = given.key AND lanes.fence = given.fence WHERE lanes.holder IS NOT NULL
 ORDER BY lanes.id
 """
 
 # The lanes in a worker's name of which it does not say that it has them, locked.
 NOT_IN_HAND = """
-SELECT id, ctid, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes WHERE holder = $1 AND NOT EXISTS (
+SELECT id, ctid, low_rank, coalesce(gap_ms, 0) AS gap_ms, stretch, strikes FROM lanes WHERE holder = $1 AND NOT EXISTS (
     SELECT 1 FROM unnest($2::text[], $3::integer[]) AS ours (key, fence)
     WHERE ours.key = lanes.key AND ours.fence = lanes.fence)
 ORDER BY id FOR UPDATE

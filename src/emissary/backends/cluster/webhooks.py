@@ -3,20 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from emissary.backends import webhook_rows
 from emissary.backends.cluster.database import Database
 from emissary.backends.cluster.flows import FlowBook
 from emissary.backends.cluster.leadership import hold_term
 from emissary.backends.cluster.lining_up import raw, submit
 from emissary.backends.cluster.settling import job_of
-from emissary.backends.webhook_rows import (
-    WEBHOOK_COLUMNS,
-    delivery_of_row,
-    happening_of_row,
-    standing_of_row,
-    try_columns,
-    webhook_columns,
-    webhook_of_row,
-)
 from emissary.model.ids import AccountId, JobId, WebhookId, ulid_of
 from emissary.model.jobs import NewJob
 from emissary.model.leadership import Term
@@ -25,10 +17,10 @@ from emissary.model.webhooks import Delivery, DeliveryState, Happening, Standing
 
 __all__ = ["PostgresDeliveries", "PostgresHappenings", "PostgresWebhooks"]
 
-_ADD = f"INSERT INTO webhooks ({WEBHOOK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"  # noqa: S608
-_FIND = f"SELECT {WEBHOOK_COLUMNS} FROM webhooks WHERE id = $1"  # noqa: S608
+_ADD = f"INSERT INTO webhooks ({webhook_rows.WEBHOOK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"  # noqa: S608
+_FIND = f"SELECT {webhook_rows.WEBHOOK_COLUMNS} FROM webhooks WHERE id = $1"  # noqa: S608
 _OF_ACCOUNT = f"""
-SELECT {WEBHOOK_COLUMNS} FROM webhooks WHERE account = $1 AND id > $2 ORDER BY id LIMIT $3
+SELECT {webhook_rows.WEBHOOK_COLUMNS} FROM webhooks WHERE account = $1 AND id > $2 ORDER BY id LIMIT $3
 """  # noqa: S608 - made of constants
 
 _CHANGE = """
@@ -38,16 +30,7 @@ WHERE id = $1
 """
 
 _DISABLE = "UPDATE webhooks SET active = false, disabled = $2 WHERE id = $1 AND active"
-
-# How often it was tried, and what of its line and of the parts of it was made before and has not ended. The character
-# behind the slash is 0.
-_STANDING = """
-SELECT deliveries.attempts, count(earlier.number), max(earlier.next_at) FROM deliveries
-LEFT JOIN deliveries AS earlier ON earlier.line >= deliveries.line AND earlier.line < deliveries.line || '0'
-    AND earlier.number < deliveries.number
-    AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = earlier.job AND jobs.state = 0)
-WHERE deliveries.job = $1 GROUP BY deliveries.number
-"""
+_STANDING = webhook_rows.standing_in(waiting="0", job="$1")
 
 _NOTE = """
 UPDATE deliveries SET attempts = attempts + $5, status = $1, detail = $2, tried_at = $3, next_at = $4,
@@ -55,15 +38,7 @@ UPDATE deliveries SET attempts = attempts + $5, status = $1, detail = $2, tried_
 WHERE job = $6
 """
 
-# A line of the log: what became of it is what became of its job.
-_LOG = """
-SELECT * FROM (
-    SELECT deliveries.number, deliveries.job, deliveries.event, deliveries.type,
-        CASE jobs.state WHEN 0 THEN 'pending' WHEN 1 THEN 'delivered' ELSE 'dead' END AS state,
-        deliveries.attempts, deliveries.status, deliveries.detail, deliveries.tried_at, deliveries.next_at,
-        deliveries.replayed, deliveries.created_at
-    FROM deliveries JOIN jobs ON jobs.id = deliveries.job WHERE deliveries.webhook = $1) AS log
-"""
+_LOG = webhook_rows.log_of("$1", waiting="0", completed="1")
 
 _LATEST = f"""
 {_LOG} WHERE ($2::bigint IS NULL OR number < $2) AND ($3::text IS NULL OR state = $3) ORDER BY number DESC LIMIT $4
@@ -77,7 +52,7 @@ _MARK_REPLAYED = """
 UPDATE deliveries SET replayed = true WHERE job = ANY ($1::uuid[]) AND (NOT replayed OR NOT $2) RETURNING job
 """
 
-_UNTOLD = "SELECT number, event, subject, account, at FROM happenings ORDER BY number LIMIT $1"
+_UNTOLD = f"{webhook_rows.UNTOLD} LIMIT $1"
 _TAKE = "DELETE FROM happenings WHERE number = $1 RETURNING 1"
 
 
@@ -88,17 +63,19 @@ class PostgresWebhooks:
         self._database = database
 
     async def add(self, webhook: Webhook) -> None:
-        await self._database.write(_ADD, *webhook_columns(webhook))
+        await self._database.write(_ADD, *webhook_rows.webhook_columns(webhook))
 
     async def find(self, webhook: WebhookId) -> Webhook | None:
         row = await self._database.read_one(_FIND, webhook)
-        return None if row is None else webhook_of_row(row)
+        return None if row is None else webhook_rows.webhook_of_row(row)
 
     async def of_account(self, account: AccountId, *, after: str = "", most: int = 1_000) -> list[Webhook]:
-        return [webhook_of_row(row) for row in await self._database.read(_OF_ACCOUNT, account, after, most)]
+        return [
+            webhook_rows.webhook_of_row(row) for row in await self._database.read(_OF_ACCOUNT, account, after, most)
+        ]
 
     async def change(self, webhook: Webhook) -> bool:
-        return await self._database.write(_CHANGE, *webhook_columns(webhook)) > 0
+        return await self._database.write(_CHANGE, *webhook_rows.webhook_columns(webhook)) > 0
 
     async def disable(self, webhook: WebhookId, reason: str) -> None:
         await self._database.write(_DISABLE, webhook, reason)
@@ -118,10 +95,10 @@ class PostgresDeliveries:
 
     async def standing(self, job: JobId) -> Standing:
         row = await self._database.read_one(_STANDING, raw(job))
-        return Standing(0) if row is None else standing_of_row(row)
+        return Standing(0) if row is None else webhook_rows.standing_of_row(row)
 
     async def note(self, job: JobId, tried: Try) -> None:
-        await self._database.write(_NOTE, *try_columns(tried), raw(job))
+        await self._database.write(_NOTE, *webhook_rows.try_columns(tried), raw(job))
 
     async def of_webhook(
         self,
@@ -148,7 +125,10 @@ class PostgresDeliveries:
             return len(await submit(connection, jobs, now, FlowBook())) if jobs else 0
 
     async def _log(self, statement: str, *values: object) -> list[Delivery]:
-        return [delivery_of_row(row, job_of(row["job"])) for row in await self._database.read(statement, *values)]
+        return [
+            webhook_rows.delivery_of_row(row, job_of(row["job"]))
+            for row in await self._database.read(statement, *values)
+        ]
 
 
 class PostgresHappenings:
@@ -158,7 +138,7 @@ class PostgresHappenings:
         self._database = database
 
     async def untold(self, *, most: int) -> list[Happening]:
-        return [happening_of_row(row) for row in await self._database.read(_UNTOLD, most)]
+        return [webhook_rows.happening_of_row(row) for row in await self._database.read(_UNTOLD, most)]
 
     async def tell(self, term: Term, happening: Happening, deliveries: Sequence[NewJob], now: datetime) -> bool:
         async with self._database.transaction() as connection:

@@ -4,18 +4,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from emissary.backends import webhook_rows
 from emissary.backends.embedded.database import Database
 from emissary.backends.embedded.leadership import hold_term
 from emissary.backends.embedded.lining_up import submit
-from emissary.backends.webhook_rows import (
-    WEBHOOK_COLUMNS,
-    delivery_of_row,
-    happening_of_row,
-    standing_of_row,
-    try_columns,
-    webhook_columns,
-    webhook_of_row,
-)
 from emissary.model.ids import AccountId, JobId, WebhookId
 from emissary.model.jobs import NewJob
 from emissary.model.leadership import Term
@@ -24,9 +16,9 @@ from emissary.model.webhooks import Delivery, DeliveryState, Happening, Standing
 
 __all__ = ["SqliteDeliveries", "SqliteHappenings", "SqliteWebhooks"]
 
-_ADD = f"INSERT INTO webhooks ({WEBHOOK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-_FIND = f"SELECT {WEBHOOK_COLUMNS} FROM webhooks WHERE id = ?"  # noqa: S608
-_OF_ACCOUNT = f"SELECT {WEBHOOK_COLUMNS} FROM webhooks WHERE account = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+_ADD = f"INSERT INTO webhooks ({webhook_rows.WEBHOOK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_FIND = f"SELECT {webhook_rows.WEBHOOK_COLUMNS} FROM webhooks WHERE id = ?"  # noqa: S608
+_OF_ACCOUNT = f"SELECT {webhook_rows.WEBHOOK_COLUMNS} FROM webhooks WHERE account = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
 
 _CHANGE = """
 UPDATE webhooks SET account = ?2, url = ?3, events = ?4, description = ?5, active = ?6, disabled = ?7, sealed = ?8,
@@ -35,16 +27,7 @@ WHERE id = ?1
 """
 
 _DISABLE = "UPDATE webhooks SET active = 0, disabled = ? WHERE id = ? AND active"
-
-# How often it was tried, and what of its line and of the parts of it was made before and has not ended. The character
-# behind the slash is 0.
-_STANDING = """
-SELECT deliveries.attempts, count(earlier.number), max(earlier.next_at) FROM deliveries
-LEFT JOIN deliveries AS earlier ON earlier.line >= deliveries.line AND earlier.line < deliveries.line || '0'
-    AND earlier.number < deliveries.number
-    AND EXISTS (SELECT 1 FROM jobs WHERE jobs.id = earlier.job AND jobs.state = 'waiting')
-WHERE deliveries.job = ? GROUP BY deliveries.number
-"""
+_STANDING = webhook_rows.standing_in(waiting="'waiting'", job="?")
 
 _NOTE = """
 UPDATE deliveries SET attempts = attempts + ?5, status = ?1, detail = ?2, tried_at = ?3, next_at = ?4,
@@ -52,15 +35,8 @@ UPDATE deliveries SET attempts = attempts + ?5, status = ?1, detail = ?2, tried_
 WHERE job = ?6
 """
 
-# A line of the log: what became of it is what became of its job.
-_LOG = """
-SELECT * FROM (
-    SELECT deliveries.number, deliveries.job, deliveries.event, deliveries.type,
-        CASE jobs.state WHEN 'waiting' THEN 'pending' WHEN 'completed' THEN 'delivered' ELSE 'dead' END AS state,
-        deliveries.attempts, deliveries.status, deliveries.detail, deliveries.tried_at, deliveries.next_at,
-        deliveries.replayed, deliveries.created_at
-    FROM deliveries CROSS JOIN jobs ON jobs.id = deliveries.job WHERE deliveries.webhook = :webhook)
-"""
+# SQLite is to begin with the deliveries of the webhook, which are few beside all jobs.
+_LOG = webhook_rows.log_of(":webhook", waiting="'waiting'", completed="'completed'", join="CROSS JOIN")
 
 _LATEST = f"""
 {_LOG} WHERE (:before IS NULL OR number < :before) AND (:state IS NULL OR state = :state)
@@ -73,7 +49,7 @@ _DEAD_SINCE = f"""
 
 _MARK_REPLAYED = "UPDATE deliveries SET replayed = 1 WHERE job = ? AND (replayed = 0 OR NOT ?)"
 
-_UNTOLD = "SELECT number, event, subject, account, at FROM happenings ORDER BY number LIMIT ?"
+_UNTOLD = f"{webhook_rows.UNTOLD} LIMIT ?"
 
 
 class SqliteWebhooks:
@@ -83,19 +59,19 @@ class SqliteWebhooks:
         self._database = database
 
     async def add(self, webhook: Webhook) -> None:
-        await self._database.write(lambda connection: connection.execute(_ADD, webhook_columns(webhook)))
+        await self._database.write(lambda connection: connection.execute(_ADD, webhook_rows.webhook_columns(webhook)))
 
     async def find(self, webhook: WebhookId) -> Webhook | None:
         row = await self._database.read(lambda connection: connection.execute(_FIND, (webhook,)).fetchone())
-        return None if row is None else webhook_of_row(row)
+        return None if row is None else webhook_rows.webhook_of_row(row)
 
     async def of_account(self, account: AccountId, *, after: str = "", most: int = 1_000) -> list[Webhook]:
         values = (account, after, most)
         rows = await self._database.read(lambda connection: connection.execute(_OF_ACCOUNT, values).fetchall())
-        return [webhook_of_row(row) for row in rows]
+        return [webhook_rows.webhook_of_row(row) for row in rows]
 
     async def change(self, webhook: Webhook) -> bool:
-        values = webhook_columns(webhook)
+        values = webhook_rows.webhook_columns(webhook)
         return await self._database.write(lambda connection: connection.execute(_CHANGE, values).rowcount > 0)
 
     async def disable(self, webhook: WebhookId, reason: str) -> None:
@@ -117,10 +93,10 @@ class SqliteDeliveries:
 
     async def standing(self, job: JobId) -> Standing:
         row = await self._database.read(lambda connection: connection.execute(_STANDING, (job,)).fetchone())
-        return Standing(0) if row is None else standing_of_row(row)
+        return Standing(0) if row is None else webhook_rows.standing_of_row(row)
 
     async def note(self, job: JobId, tried: Try) -> None:
-        values = (*try_columns(tried), job)
+        values = (*webhook_rows.try_columns(tried), job)
         await self._database.write(lambda connection: connection.execute(_NOTE, values))
 
     async def of_webhook(
@@ -152,7 +128,7 @@ class SqliteDeliveries:
 
     async def _log(self, statement: str, values: dict[str, object]) -> list[Delivery]:
         rows = await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
-        return [delivery_of_row(row, JobId(row[1])) for row in rows]
+        return [webhook_rows.delivery_of_row(row, JobId(row[1])) for row in rows]
 
 
 class SqliteHappenings:
@@ -163,7 +139,7 @@ class SqliteHappenings:
 
     async def untold(self, *, most: int) -> list[Happening]:
         rows = await self._database.read(lambda connection: connection.execute(_UNTOLD, (most,)).fetchall())
-        return [happening_of_row(row) for row in rows]
+        return [webhook_rows.happening_of_row(row) for row in rows]
 
     async def tell(self, term: Term, happening: Happening, deliveries: Sequence[NewJob], now: datetime) -> bool:
         def work(connection: sqlite3.Connection) -> bool:

@@ -9,7 +9,7 @@ from emissary.engine.hearers import Hearers
 from emissary.engine.jobs import Jobs, new_job_id
 from emissary.model.errors import BadRequest, NotFound
 from emissary.model.ids import AccountId, JobId
-from emissary.model.jobs import FINAL_STATES, Job, NewJob, Priority
+from emissary.model.jobs import FINAL_STATES, Job, JobState, NewJob, Priority
 from emissary.model.lanes import WhyWaiting, host_lane
 from emissary.ports.clock import Chance, Clock
 from emissary.products.scrape.order import SCRAPE_HTTP, ScrapeOrder, check_options
@@ -50,7 +50,9 @@ class Scrapes:
         """Have the page read some time; the job is accepted when this returns."""
         job = await self._new(account, order, priority)
         await self._jobs.accept([job])
-        return await self.show(account, job.id)
+        why_waiting = await self._jobs.why_waiting(job.id)
+        # One that does not wait is in hand by now, or has even ended: then the ledger knows more than we do.
+        return await self.show(account, job.id) if why_waiting is None else Shown(self._fresh(job), None, why_waiting)
 
     async def show(self, account: AccountId, job: JobId) -> Shown:
         """The job as it is now. Another account's job answers exactly like one that never was."""
@@ -70,6 +72,22 @@ class Scrapes:
         if job.state in FINAL_STATES:
             return Shown(job, await self._jobs.body_of(job), None)
         return Shown(job, None, await self._jobs.why_waiting(job.id))
+
+    def _fresh(self, job: NewJob) -> Job:
+        """The job as it waits, without a look at what was written just now."""
+        return Job(
+            id=job.id,
+            account=job.account,
+            kind=job.kind,
+            state=JobState.WAITING,
+            lane=job.lane,
+            order=job.order,
+            failures=0,
+            created_at=self._clock.now(),
+            started_at=None,
+            finished_at=None,
+            result=None,
+        )
 
     async def _new(self, account: AccountId, order: ScrapeOrder, priority: Priority) -> NewJob:
         check_options(order)

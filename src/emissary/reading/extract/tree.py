@@ -1,6 +1,7 @@
 """The page's tree: parsed once, asked by every format."""
 
 import re
+from collections.abc import Iterator
 
 from ada_url import join_url
 from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-untyped]
@@ -45,10 +46,18 @@ def base_of(tree: LexborHTMLParser, url: str) -> str:
 
     A base longer than any URL that we read is none: each link of the page would repeat it.
     """
-    head = tree.head
-    base = head.css_first("base[href]") if head is not None else None
-    href = "" if base is None else attribute(base, "href") or ""
+    given = (attribute(base, "href") for base in _in_head(tree, "base"))
+    href = next((href for href in given if href is not None), "")
     return (absolute(url, href) if len(href) <= _LONGEST_BASE else None) or url
+
+
+def _in_head(tree: LexborHTMLParser, tag: str) -> Iterator[LexborNode]:
+    """Such elements of the head. All are its children, and to walk past them is quicker than to read a selector."""
+    head = tree.head
+    if head is not None:
+        for child in head.iter():
+            if child.tag == tag:
+                yield child
 
 
 def absolute(base: str, reference: str | None) -> str | None:
@@ -64,8 +73,7 @@ def absolute(base: str, reference: str | None) -> str | None:
 
 def title_of(tree: LexborHTMLParser) -> str | None:
     """The page's title; an icon's `<title>` in an SVG is none."""
-    head = tree.head
-    node = (head.css_first("title") if head is not None else None) or tree.css_first("title:not(svg title)")
+    node = next(_in_head(tree, "title"), None) or tree.css_first("title:not(svg title)")
     return (collapse(node.text()) or None) if node is not None else None
 
 

@@ -56,6 +56,7 @@ _MANY_COOKIES = 3  # a small page that says the word so often speaks of little e
 _SOON = 2_048  # bytes
 _HEADING_ENDS = re.compile(rb"</h[1-4]>")
 _TAG = re.compile(rb"<[^>]{0,400}>")
+_TELLING = IN_TEXT | LOOKED_FOR  # a beginning with none of these says nothing odd, as most do
 _APOSTROPHE = "’".encode()
 _BETWEEN = tuple(
     (sign.encode(), plain) for sign, plain in (("’", b"'"), ("¡", b" "), ("¿", b" "), ("\xa0", b" "), ("…", b" "))
@@ -122,6 +123,8 @@ def _odd_heading(body: bytes, end: int) -> bool:
 
 def _says(beginning: bytes) -> bool:
     said = beginning.lower().replace(_APOSTROPHE, b"'").translate(_PARTS).split()
+    if _TELLING.isdisjoint(said):
+        return False
     if not IN_TEXT.isdisjoint(said):
         return True
     looked_for = not LOOKED_FOR.isdisjoint(said)
