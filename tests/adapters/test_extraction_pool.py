@@ -129,11 +129,12 @@ async def test_a_hundred_good_pages_beside_bad_ones_are_all_read() -> None:
 
 
 async def test_there_are_never_more_children_than_were_allowed() -> None:
-    async with a_pool(processes=2, limits=ChildLimits(seconds=0.5)) as pool, asyncio.TaskGroup() as group:
-        for _ in range(4):
-            group.create_task(pool.extract(page_of("hang"), TEXT))
+    async with a_pool(processes=2) as pool, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(pool.extract(page_of("hang"), TEXT)) for _ in range(4)]
         await at_work(pool, 2)
         assert len(pool.pids) == 2
+        for task in tasks:
+            task.cancel()
 
 
 async def test_whoever_stops_waiting_ends_the_work() -> None:

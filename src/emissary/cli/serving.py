@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import socket
 from collections.abc import Callable, Iterator
 
@@ -63,13 +62,6 @@ async def serve(app: App, on_ready: Callable[[str], None], stop: asyncio.Event) 
 def _admission(app: App) -> Admission:
     settings, clock = app.settings, app.services.clock
     return Admission(clock, most_at_once=settings.api_most_at_once, most_aside=settings.api_most_waiting)
-
-
-def stop_on_signals(stop: asyncio.Event) -> None:
-    """SIGTERM and SIGINT ask for a graceful stop."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,5 +1,7 @@
-"""What every verb that needs the data directory does first."""
+"""What every verb that needs the data directory does first, and how it is told to stop."""
 
+import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -8,7 +10,7 @@ import uvloop
 from emissary.compose import App, open_app, settle_in
 from emissary.telemetry.logs import configure_logs
 
-__all__ = ["in_app", "settle_in"]
+__all__ = ["in_app", "settle_in", "stop_on_signals"]
 
 T = TypeVar("T")
 
@@ -23,3 +25,10 @@ def in_app(work: Callable[[App], Awaitable[T]]) -> T:
             return await work(app)
 
     return uvloop.run(run())
+
+
+def stop_on_signals(stop: asyncio.Event) -> None:
+    """SIGTERM and SIGINT ask for a graceful stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)

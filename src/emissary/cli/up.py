@@ -10,8 +10,8 @@ import uvloop
 from rich.panel import Panel
 
 from emissary.cli.output import err
-from emissary.cli.serving import serve, stop_on_signals
-from emissary.cli.starting import settle_in
+from emissary.cli.serving import serve
+from emissary.cli.starting import settle_in, stop_on_signals
 from emissary.compose import first_key, open_app
 from emissary.settings import Settings
 from emissary.telemetry.logs import configure_logs

@@ -11,8 +11,7 @@ import uvloop
 
 from emissary.cli.crew import Crew
 from emissary.cli.output import err
-from emissary.cli.serving import stop_on_signals
-from emissary.cli.starting import settle_in
+from emissary.cli.starting import settle_in, stop_on_signals
 from emissary.compose import at_work, open_app, steady_process
 from emissary.model.errors import BadRequest
 from emissary.settings import Settings

@@ -27,8 +27,8 @@ from emissary.client.answers import (
 from emissary.client.calling import NDJSON, Call, Caller, Patience
 from emissary.client.errors import ApiError, ServerUnreachable
 from emissary.client.http_wire import HttpWire
-from emissary.client.inside import inside
 from emissary.client.lines import Pages, as_pieces, can_be_had_again
+from emissary.client.opening import inside
 from emissary.client.options import BatchOptions, CrawlOptions, MapOptions, ScrapeOptions, spelt
 from emissary.client.wire import Wire
 from emissary.compose import the_chance, the_clock

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from emissary.client.asynchronous import AsyncEmissary
 from emissary.client.calling import Patience
 from emissary.client.http_wire import HttpWire
-from emissary.client.inside import inside
+from emissary.client.opening import inside
 from emissary.client.portal import BlockingWire, Portal
 from emissary.client.wire import Wire
 from emissary.compose import the_clock

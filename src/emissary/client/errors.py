@@ -30,11 +30,7 @@ class ApiError(EmissaryError):
         self.status = status
         self.retry_after = retry_after
         self.errors = errors or []
-
-    @property
-    def is_callers(self) -> bool:
-        """Whether the caller can mend it."""
-        return 400 <= self.status < 500
+        self.is_callers = 400 <= status < 500
 
 
 class ServerUnreachable(EmissaryError):

@@ -105,6 +105,7 @@ class EmissaryError(Exception):
     """The root: every error has a stable code from the table, and a sentence that says what to do."""
 
     code = "internal"
+    is_callers = False  # whether it is for the caller to mend, and not for us
 
     def __init__(self, detail: str, code: str | None = None) -> None:
         super().__init__(detail)
@@ -116,6 +117,7 @@ class BadRequest(EmissaryError):
     """The caller can mend this."""
 
     code = "invalid_request"
+    is_callers = True
 
 
 class BadField(BadRequest):
@@ -144,6 +146,7 @@ class TooManyKeys(EmissaryError):
     """As many keys of that name as there may be are live already; nothing was written."""
 
     code = "too_many_keys"
+    is_callers = True
 
     def __init__(self, name: str) -> None:
         super().__init__(f"two keys named {name!r} are live already: revoke one of them, or choose another name")
@@ -153,6 +156,7 @@ class NotFound(EmissaryError):
     """There is no such thing, or it is somebody else's: the two answer alike."""
 
     code = "not_found"
+    is_callers = True
 
 
 class QueueFull(EmissaryError):
@@ -217,6 +221,7 @@ class SettingsError(EmissaryError):
     """A setting that cannot work; said at start, never later."""
 
     code = "invalid_request"
+    is_callers = True
 
 
 class LeaseLost(EmissaryError):
