@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,9 +16,9 @@ from benchmarks import (
     intake,
     lanes,
     latency,
-    long_page,
     machine,
     memory,
+    pages,
     plain_sight,
     polite,
     processes,
@@ -30,15 +29,14 @@ from benchmarks import (
 )
 from benchmarks.report import Report, Say
 
-_PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 _INTRO = """# Benchmarks
 
-Measured by `./emissary bench all`, which wrote this page; the same command measures your machine. All of it happens on
-one machine: the sites that are read are served by another process of it over loopback, so the network costs nothing,
-and what is left is what the software itself takes. Real sites are slower than that and are read with a gap between two
-requests, so that a host's patience, and not the CPU, sets the pace; the figures say how much machine a crawl of many
-hosts needs. Other work on the machine makes every figure worse, pages per second more than CPU seconds; the ratios of
-one run hold best.
+Measured by `./emissary bench all`, which wrote this page; the same command measures your machine. A section that
+names a date of its own was measured since, by its own command. All of it happens on one machine: the sites that are
+read are served by another process of it over loopback, so the network costs nothing, and what is left is what the
+software itself takes. Real sites are slower than that and are read with a gap between two requests, so that a host's
+patience, not the CPU, sets the pace; the figures say how much machine a crawl of many hosts needs. Other work on the
+machine makes every figure worse, pages per second more than CPU seconds; the ratios of one run hold best.
 """
 
 
@@ -98,8 +96,9 @@ def _run(given: argparse.Namespace) -> list[Report]:
 
 def _write_page(about: dict[str, str], reports: list[Report]) -> None:
     facts = "\n".join(f"- {name}: {value}" for name, value in about.items())
-    _PAGE.parent.mkdir(exist_ok=True)
-    _PAGE.write_text("\n".join([_INTRO, facts, "", *(report.as_markdown() for report in reports)]), encoding="utf-8")
+    pages.USUAL.write_text(
+        "\n".join([_INTRO, facts, "", *(report.as_markdown() for report in reports)]), encoding="utf-8"
+    )
 
 
 def _show(about: dict[str, str], reports: list[Report]) -> None:
@@ -115,7 +114,7 @@ def _as_json(about: dict[str, str], reports: list[Report]) -> str:
 
 
 def main() -> None:
-    """Run what was asked for. Only a full run, of everything or of a long one, is written into the docs."""
+    """Run what was asked for. What ran at full length is written into the docs."""
     given = _arguments()
     about = machine.describe()
     reports = _run(given)
@@ -126,9 +125,10 @@ def main() -> None:
     if given.name == "all" and not given.short:
         _write_page(about, reports)
         Say("docs/benchmarks.md is written anew.")
-    if given.name in _LONG and not given.short:
-        long_page.put(about, reports[0])
-        Say("docs/benchmarks-long.md has the new figures.")
+    elif not given.short:
+        page = pages.LONG if given.name in _LONG else pages.USUAL
+        pages.put(page, about, reports[0])
+        Say(f"docs/{page.name} has the new figures.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """EMISSARY_* and the YAML file become one frozen tree. The environment is read here and nowhere else."""
 
 import os
+import re
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,6 +25,7 @@ from emissary.products.kinds import things_of
 
 __all__ = ["Settings", "load_settings", "server_of"]
 
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 _URL_FORMS = {
     "database_url": "postgresql://user:password@host:port/database",
     "objects_url": "s3://key:secret@bucket/folder?endpoint=https://host:port",
@@ -89,6 +91,9 @@ class Settings(BaseSettings):
     api_most_waiting: int = Field(
         1000, ge=1, le=100_000, description="Requests that wait in one server for what they asked for, at most."
     )
+    api_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Origins whose pages may ask from a browser, separated by commas; `*` is all of them."
+    )
     events_seconds: float = Field(
         900.0, ge=0.1, le=86400, description="Seconds for which one stream of events is held open, at most."
     )
@@ -115,7 +120,7 @@ class Settings(BaseSettings):
     log: Literal["json", "pretty"] = Field("pretty", description="Logs for machines or for people.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
 
-    @field_validator("allow_networks", "worker_kinds", mode="before")
+    @field_validator("allow_networks", "api_origins", "worker_kinds", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -135,6 +140,14 @@ class Settings(BaseSettings):
     @classmethod
     def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         things_of(value)
+        return value
+
+    @field_validator("api_origins")
+    @classmethod
+    def _as_browsers_write_them(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if origin != "*" and _ORIGIN.fullmatch(origin) is None:
+                raise ValueError(f"{origin!r} is no origin: write it as browsers do, as in https://app.example")
         return value
 
     @field_validator("api_key")

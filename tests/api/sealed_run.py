@@ -68,6 +68,7 @@ def main(folder: Path, examples: str) -> int:
                     "--generation-database",
                     "none",
                 ),
+                *("--report", "ndjson", "--report-ndjson-path", str(folder / "report.ndjson")),
                 *("--header", f"Authorization: Bearer {_KEY}", "--request-timeout", "40"),
             ],
             cwd=folder,

@@ -111,6 +111,13 @@ def test_lines_are_counted_from_the_first_page_and_not_from_the_options(server: 
     assert [fault["index"] for fault in told["invalid"]] == [0, 2]
 
 
+def test_a_line_that_is_too_long_is_named_by_its_number(server: Emissary) -> None:
+    page = b"http://nowhere.invalid/"
+    answer = _lines(server, b"\n".join([b'{"name":"long"}', b"", page, page + b"a" * 65_536, page]))
+    assert answer.status == 400
+    assert answer.json()["detail"] == "line 4 of the body is too long: send lines of at most 65,536 bytes"
+
+
 def test_without_dedupe_a_page_is_read_as_often_as_it_is_named(server: Emissary, web: TestWebProcess) -> None:
     url = web.host_url(2, "/small")
     batch = begin(server, [url, url], dedupe="none")
@@ -310,3 +317,19 @@ def _send(server: Emissary, lines: Iterable[object], query: str = "") -> Answer:
 def _lines(server: Emissary, body: bytes, query: str = "") -> Answer:
     headers = {**server.authority, "Content-Type": "application/x-ndjson"}
     return server.ask("POST", f"/v1/batch{query}", body, headers)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "pause"])
+def test_a_site_is_left_alone_soon_after_its_batch_was_halted(
+    start: Callable[..., Emissary], web: TestWebProcess, verb: str
+) -> None:
+    server, urls = start(EMISSARY_HOST_GAP="0.4"), _pages(web, 7, 100)
+    batch, before = begin(server, urls), asked(web, urls[0])
+    until(lambda: asked(web, urls[0]) > before)
+    if verb == "cancel":
+        server.ask("DELETE", f"/v1/batch/{batch}", headers=server.authority)
+    else:
+        steer(server, batch, verb)
+    halted_at = asked(web, urls[0])
+    until(lambda: b"emissary_lanes_held 0.0" in server.ask("GET", "/metrics").body)
+    assert asked(web, urls[0]) - halted_at <= 6, "two seconds hold no more"

@@ -107,3 +107,17 @@ def test_a_crawl_that_cannot_be_done_is_refused_at_once(
 ) -> None:
     answer = server.post("/v1/crawl", {"url": web.host_url(8), **options})
     assert (answer.status, answer.json()["code"]) == (400, code)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"includePaths": ["^/a", "é("]}, "/includePaths/1: 'é(' is not a regular expression: missing ): é("),
+        ({"excludePaths": ["a" * 501]}, "/excludePaths/0: a pattern has at most 500 characters"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_told_of_in_a_sentence(
+    server: Emissary, options: dict[str, Any], told: str
+) -> None:
+    answer = server.post("/v1/crawl", {"url": "http://nowhere.invalid/", **options})
+    assert (answer.status, answer.json()["detail"]) == (400, told)

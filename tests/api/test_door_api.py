@@ -1,9 +1,12 @@
 """The door of a process: what it has no hands for is turned away at once, and asked to come again."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -87,6 +90,34 @@ async def test_a_body_that_does_not_come_takes_nobodys_place() -> None:
         await waiting.wait()
         assert (await ask_within(door, "/v1/scrape", "POST")).status == 200
         come.set()
+
+
+def test_bodies_that_do_not_come_are_bounded_and_forgotten_with_their_connections(
+    start: Callable[..., Emissary],
+) -> None:
+    server = start(EMISSARY_API_MOST_AT_ONCE="8", EMISSARY_API_MOST_WAITING="4")
+    for _ in range(3):
+        with ExitStack() as connections:
+            _check_overloaded(
+                _first_answer([_half_sent(connections.enter_context(closing(server.connect()))) for _ in range(13)])
+            )
+        until(lambda: server.get("/v1/jobs").status == 200)
+
+
+def _half_sent(connection: HTTPConnection) -> HTTPConnection:
+    """A request without a key, the rest of which does not come."""
+    connection.putrequest("POST", "/v1/scrape")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "1000")
+    connection.endheaders(b'{"url": ')
+    return connection
+
+
+def _first_answer(connections: Sequence[HTTPConnection]) -> Answer:
+    """What is answered first, on whichever of the connections."""
+    ready, _, _ = select([each.sock for each in connections], [], [], 20)
+    got = next(each for each in connections if each.sock in ready).getresponse()
+    return Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read())
 
 
 @pytest.mark.anyio

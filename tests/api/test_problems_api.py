@@ -88,7 +88,8 @@ def check_problem(answer: Answer, code: str) -> dict[str, Any]:
         ({"url": _PAGE, "webhook": {"url": _PAGE}}, "invalid_request", "/webhook/secret"),
         ({"url": _PAGE, "webhook": {"url": _PAGE, "secret": "hush"}}, "invalid_request", "/webhook/secret"),
         ({"url": _PAGE, "webhook": {"url": _PAGE, "secret": "whsec_" + "A" * 33}}, "invalid_request", "/webhook/secr"),
-        ({"url": _PAGE, "webhook": "whk_1"}, "invalid_request", "/webhook"),
+        ({"url": _PAGE, "webhook": "whk_1"}, "invalid_request", "/webhook: Input should be the id of one of"),
+        ({"url": _PAGE, "webhook": 7}, "invalid_request", "/webhook: Input should be the id of one of"),
     ],
 )
 def test_a_request_that_cannot_be_right_is_refused_and_the_place_is_named(

@@ -241,6 +241,18 @@ def test_what_is_still_under_way_or_was_never_told_is_not_replayed(caller: Emiss
         assert caller.post(f"/v1/webhooks/{new['id']}/replay", body).status == 400
 
 
+def test_nothing_is_replayed_to_a_webhook_that_is_not_active(caller: Emissary, web: TestWebProcess) -> None:
+    new = make(caller, web)
+    caller.scrape(web.host_url(1, "/small"), webhook=new["id"])
+    (told,) = log_of(caller, new["id"], 1)
+    caller.patch(f"/v1/webhooks/{new['id']}", {"active": False})
+    for body in ({"delivery": told["id"]}, {"since": "2020-01-01T00:00:00Z"}):
+        answer = caller.post(f"/v1/webhooks/{new['id']}/replay", body)
+        assert (answer.status, answer.json()["code"]) == (409, "webhook_inactive")
+        assert "change it to active, then replay" in answer.json()["detail"]
+    assert len(log_of(caller, new["id"], 1)) == 1
+
+
 def test_the_log_is_read_in_pages(caller: Emissary, web: TestWebProcess) -> None:
     new = make(caller, web)
     tested = [caller.post(f"/v1/webhooks/{new['id']}/test", {}).json()["delivery"] for _ in range(3)]

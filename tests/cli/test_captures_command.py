@@ -27,7 +27,7 @@ def test_segments_are_listed_for_people_and_for_scripts(run: Run, web: TestWebPr
         run("scrape", web.host_url(number, "/small"))
     listed = json.loads(run("captures", "list", "--json").stdout)
     assert len(listed) == 2
-    assert all(each["bytes"] > 500 for each in listed)
+    assert all(each["bytes"] > 500 and each["beginsAt"].endswith("Z") for each in listed)
     told = run("captures", "list")
     assert told.stderr == ""
     assert [line.split()[-1] for line in told.stdout.splitlines()] == [each["name"] for each in listed]

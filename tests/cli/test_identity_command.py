@@ -54,6 +54,7 @@ def test_a_new_key_is_published_beside_the_old_which_goes_on_signing(run: Run) -
     old, new = facts["keys"]
     assert (old["id"], old["active"], new["active"]) == (before, True, False)
     assert old["expires"] > new["notBefore"]
+    assert all(told.endswith("Z") for told in (old["notBefore"], old["expires"], new["notBefore"]))
     assert shown(run, "show", **_AGENT) == facts
 
 

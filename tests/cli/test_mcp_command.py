@@ -139,6 +139,11 @@ def test_a_site_is_mapped_and_crawled(host: _Host, web: TestWebProcess) -> None:
     assert pages >= 12
 
 
+def test_the_lists_of_a_crawl_are_not_counted_as_pages_that_came(host: _Host, web: TestWebProcess) -> None:
+    said = host.use("crawl", url=web.url("news", "/"), limit=4, waitSeconds=60)
+    assert "pages and lists of pages have ended, 4 pages came" in said
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "named"),
     [

@@ -55,3 +55,23 @@ def test_a_webhook_that_is_not_there_is_told_before_anything_begins(
     with pytest.raises(ApiError) as caught:
         begin(client, webhook="whk_" + "0" * 26)
     assert (caught.value.status, caught.value.code) == (400, "unknown_webhook")
+
+
+def test_a_webhook_is_made_tested_read_replayed_and_removed(client: Emissary, web: TestWebProcess) -> None:
+    made = client.create_webhook(web.url("hooks", "/hook?made"), events=["crawl.completed"], description="mine")
+    assert made.secret.startswith("whsec_")
+    assert (made.events, made.description, made.active) == (["crawl.completed"], "mine", True)
+    (listed,) = (each for each in client.webhooks() if each.id == made.id)
+    assert (listed.url, listed.created_at) == (made.url, made.created_at)
+    trial = client.test_webhook(made.id)
+    assert (trial.state, trial.status) == ("delivered", 204)
+    assert [(each.id, each.type) for each in client.deliveries(made.id, "delivered")] == [
+        (trial.delivery, "webhook.test")
+    ]
+    assert list(client.deliveries(made.id, "dead")) == []
+    assert client.replay(made.id, delivery=trial.delivery).replayed == 1
+    assert client.replay(made.id, since=made.created_at).replayed == 0
+    assert client.delete_webhook(made.id).id == made.id
+    with pytest.raises(ApiError) as caught:
+        client.replay(made.id, delivery=trial.delivery)
+    assert caught.value.status == 404

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 from served import Emissary as Server
 from served import asked
 
-from emissary.client import ApiError, AsyncEmissary, Emissary
+import emissary.client
+from emissary.client import ApiError, AsyncEmissary, BadRequest, Emissary, EmissaryError, SettingsError
 from emissary.client.answers import BatchStatus
-from emissary.model.errors import BadRequest, SettingsError
+from emissary.compose import the_clock
 from emissary.testing.web import TestWebProcess
 from emissary.testing.web.pages.goods import product
 
@@ -28,6 +30,18 @@ def test_a_page_comes_as_types(client: Emissary, web: TestWebProcess) -> None:
     assert page.document.fields == {"price": float(product(1).price)}
     assert page.receipt is not None
     assert client.receipt(page.receipt["id"])["sha256"] == page.receipt["sha256"]
+
+
+def test_a_document_and_what_it_was_made_from_are_there_by_its_id(client: Emissary, web: TestWebProcess) -> None:
+    document = client.scrape(web.host_url(1, "/small?kept"), formats=["text"]).document
+    assert document is not None
+    assert client.document(document.id) == document
+    capture = client.capture(document.id)
+    assert capture.startswith(b"WARC/1.1")
+    assert b"A small page" in capture
+    with pytest.raises(ApiError) as caught:
+        client.capture("doc_1")
+    assert (caught.value.status, caught.value.code) == (404, "not_found")
 
 
 def test_a_refusal_is_an_answer_and_no_exception(client: Emissary, web: TestWebProcess) -> None:
@@ -158,6 +172,15 @@ def test_what_is_no_batch_is_not_even_asked_for(client: Emissary) -> None:
         client.status("job_1")
 
 
+def test_every_error_of_the_client_is_its_own_to_import_and_is_documented() -> None:
+    errors = [name for name in emissary.client.__all__ if name.endswith(("Error", "Unreachable", "Request"))]
+    document = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    for name in errors:
+        assert issubclass(getattr(emissary.client, name), EmissaryError)
+        assert f"`{name}`" in document
+    assert set(errors) == {"ApiError", "BadRequest", "EmissaryError", "ServerUnreachable", "SettingsError"}
+
+
 def test_a_fault_names_its_place(client: Emissary) -> None:
     with pytest.raises(ApiError) as caught:
         client.scrape("http://127.0.0.1/", colour="red")  # type: ignore[call-arg]
@@ -195,3 +218,22 @@ def test_no_verb_is_missing_from_the_blocking_client() -> None:
         "close",
         "open",
     }
+
+
+def test_keys_are_made_listed_rotated_and_revoked(client: Emissary) -> None:
+    ends = the_clock().now().replace(microsecond=0) + timedelta(days=90)
+    made = client.create_key("pipeline", scopes=["read"], expires_at=ends)
+    assert (made.name, made.scopes, made.live, made.expires_at) == ("pipeline", ["read"], True, ends)
+    assert made.key.startswith(made.hint or "none")
+    new = client.rotate_key(made.id, grace_seconds=0)
+    assert new.key != made.key
+    assert client.revoke_key(new.id).live is False
+    listed = list(client.keys())
+    assert {key.id: key.live for key in listed if key.name == "pipeline"} == {made.id: False, new.id: False}
+    with pytest.raises(ApiError, match="there is no key key_1") as caught:
+        client.revoke_key("key_1")
+    assert caught.value.code == "not_found"
+
+
+def test_a_key_that_is_made_with_nothing_said_reads_and_writes(client: Emissary) -> None:
+    assert client.create_key("plain").scopes == ["read", "write"]

@@ -17,7 +17,7 @@ from emissary.testing.web import TestWebProcess
 
 _CLIENTS = Path(__file__).parents[2] / "clients"
 _HOSTS = 8
-_SITES = ("shop", "closed", "news", "trouble")
+_SITES = ("shop", "closed", "news", "trouble", "hooks")
 _COMMANDS = {
     "typescript": (("npm", "ci", "--ignore-scripts", "--loglevel=error"), ("npm", "run", "build"), ("npm", "test")),
     "go": (("go", "vet", "./..."), ("go", "test", "-count=1", "./...")),

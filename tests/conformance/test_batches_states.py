@@ -302,6 +302,19 @@ async def test_what_failed_is_done_again_as_if_it_were_new(backend: Backend) -> 
     assert (found.state, found.counts.completed, found.counts.failed) == (BatchState.COMPLETED, 3, 0)
 
 
+async def test_a_job_that_moved_on_is_done_again_where_its_way_has_led_it(backend: Backend) -> None:
+    batch, _ = await fill(backend.batches, backend.lanes, [A])
+    lease = await lease_one(backend.lanes)
+    moved = onward(lease.grip, lease.items[0], B, b'{"way":"to B"}')
+    await settle(backend.lanes, moved, release(lease.grip))
+    lease = await lease_one(backend.lanes, seconds=1)
+    await settle(backend.lanes, ended(lease.grip, lease.items[0], JobState.FAILED), release(lease.grip))
+    await tidy_up(backend.batches)
+    assert await backend.batches.again(batch, {JobState.FAILED}, at(2), most=9) == 1
+    lease = await lease_one(backend.lanes, seconds=2)
+    assert (lease.grip.lane, [item.trail for item in lease.items]) == (B, [b'{"way":"to B"}'])
+
+
 async def test_only_so_many_as_asked_for_are_done_again(backend: Backend) -> None:
     batch, both = await ended_badly(backend), {JobState.FAILED, JobState.REFUSED}
     assert [await backend.batches.again(batch, both, at(2), most=3) for _ in range(3)] == [3, 1, 0]
@@ -353,3 +366,13 @@ async def test_a_batch_that_ended_while_it_was_paused_runs_when_some_of_it_is_do
     assert await backend.batches.again(batch, {JobState.FAILED}, at(2), most=10) == 1
     assert (await show(backend.batches, batch)).state is RUNNING
     assert len(await work_off(backend.lanes, seconds=3)) == 1
+
+
+async def test_whoever_has_some_in_hand_is_told_which_batches_do_not_go_on(backend: Backend) -> None:
+    names = [await open_batch(backend.batches) for _ in range(4)]
+    await backend.batches.mark(names[0], PAUSED, at(1))
+    await backend.batches.mark(names[1], CANCELLED, at(1))
+    assert await backend.ledger.halted(names[:3]) == {names[0], names[1]}
+    assert await backend.ledger.halted(names[2:]) == frozenset()
+    await backend.batches.mark(names[0], RUNNING, at(2))
+    assert await backend.ledger.halted(names) == {names[1]}

@@ -21,6 +21,7 @@ from making import (
     open_batch,
     release,
     settle,
+    tidy_up,
     work_off,
 )
 from sides import Side
@@ -220,6 +221,20 @@ async def test_a_lane_whose_only_job_was_cancelled_lately_is_kept(side: Side) ->
     await drop_all(side)
     assert await side.retention.drop_lanes(WHEN, most=9) == 0
     assert await is_there(side, cancelled)
+
+
+async def test_a_lane_in_which_a_paused_batch_waits_is_kept_however_long(side: Side) -> None:
+    paused, waiting = await open_batch(side.batches), dated(OLD, C)
+    await side.lanes.submit([msgspec.structs.replace(waiting, batch=paused)], at(OLD))
+    await side.batches.seal(paused)
+    await side.batches.mark(paused, BatchState.PAUSED, at(OLD))
+    await tidy_up(side.batches, OLD)
+    await drop_all(side)
+    await side.retention.drop_lanes(WHEN, most=99)
+    await side.batches.mark(paused, BatchState.RUNNING, at(YOUNG))
+    await tidy_up(side.batches, YOUNG)
+    leases = (await claim(side.lanes, seconds=YOUNG)).leases
+    assert [item.job for lease in leases for item in lease.items] == [waiting.id]
 
 
 async def test_lanes_go_in_portions(side: Side) -> None:

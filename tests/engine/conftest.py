@@ -27,6 +27,7 @@ async def open_workshop(place: Path, clock: Clock) -> AsyncIterator[Workshop]:
         blobs=ShakyBlobs(FileBlobs(place / "objects")),
         workers=LockedWorkers(database, place / "workers"),
         clock=clock,
+        database=database,
     )
     await database.close()
 

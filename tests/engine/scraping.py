@@ -34,6 +34,7 @@ from emissary.products.scrape.order import ScrapeOrder
 from emissary.products.scrape.telling import Crier
 from emissary.products.scrape.templates import Templates
 from emissary.reading.credentials import Credentials
+from emissary.reading.egress import EgressPool, EgressWeb
 from emissary.reading.extract import extract
 from emissary.reading.guard import Guard
 from emissary.reading.house_rules import HouseRulesBook
@@ -48,9 +49,9 @@ __all__ = ["LaneWatch", "Scraper", "outcome_of", "page_job", "scraping"]
 _turn_of: ContextVar[LaneKey | None] = ContextVar("turn_of", default=None)
 
 
-def page_job(url: str) -> NewJob:
+def page_job(url: str, *, attempts: int = 1) -> NewJob:
     """A job that reads the page."""
-    order = msgspec.json.encode(ScrapeOrder(parse(url), url))
+    order = msgspec.json.encode(ScrapeOrder(parse(url), url, attempts=attempts))
     return msgspec.structs.replace(job(host_lane(parse(url).authority)), order=order)
 
 
@@ -109,8 +110,10 @@ class _InThisProcess:
 
 
 @asynccontextmanager
-async def scraping(place: Path, workshop: Workshop, watch: LaneWatch, workers: int = 1) -> AsyncIterator[list[Scraper]]:
-    """So many scrapers on the workshop's store, each as if in a process of its own."""
+async def scraping(
+    place: Path, workshop: Workshop, watch: LaneWatch, workers: int = 1, *, pool: EgressPool | None = None
+) -> AsyncIterator[list[Scraper]]:
+    """So many scrapers on the workshop's store, each as if in a process of its own but for a pool they may share."""
     credentials = Credentials(Identity("1", "https://bot.example/"), None, "current", clock=workshop.clock)
     async with AsyncExitStack() as stack:
         scrapers = []
@@ -119,7 +122,8 @@ async def scraping(place: Path, workshop: Workshop, watch: LaneWatch, workers: i
             database = await Database.open(place / "emissary.db")
             stack.push_async_callback(database.close)
             watched = _WatchedWeb(await stack.enter_async_context(web), watch)
-            scrapers.append(Scraper(_handler(place, workshop, database, web=watched, credentials=credentials)))
+            egress = EgressWeb(watched, pool or EgressPool(), workshop.clock)
+            scrapers.append(Scraper(_handler(place, workshop, database, web=egress, credentials=credentials)))
         yield scrapers
 
 
@@ -139,6 +143,7 @@ def _handler(
         extraction=_InThisProcess(),
         crier=Crier(Hearers(SqliteWebhooks(database), clock), clock, SystemChance()),
         clock=clock,
+        chance=SystemChance(),
         metrics=workshop.metrics,
     )
     return ScrapeHandler(tools)

@@ -8,12 +8,12 @@ from emissary.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio
 
-MOST, FEW = 16, 2
+MOST, FEW, ASIDE = 16, 2, 3
 
 
 @pytest.fixture
 def admission(clock: FakeClock) -> Admission:
-    return Admission(clock, most_at_once=MOST, most_aside=3)
+    return Admission(clock, most_at_once=MOST, most_aside=ASIDE)
 
 
 def _enter(admission: Admission, count: int) -> list[Place]:
@@ -80,6 +80,52 @@ async def test_whoever_is_slow_to_send_or_to_take_the_answer_makes_room_as_well(
     sending.resume()
     sending.leave()
     assert admission.enter() is None
+
+
+async def test_whoever_never_sends_the_rest_keeps_a_place_among_all(admission: Admission, clock: FakeClock) -> None:
+    slow = _slow(admission, MOST + ASIDE)
+    assert len(slow) == MOST + ASIDE
+    assert admission.enter() is None, "nobody is at work, but no more can be waited for"
+    slow.pop().leave()
+    clock.advance(1)
+    assert len(_enter(admission, 2)) == 1
+
+
+async def test_those_at_work_aside_and_slow_to_send_are_bounded_together(admission: Admission) -> None:
+    waiting = _enter(admission, ASIDE)
+    for place in waiting:
+        place.stand_aside()
+    slow = _slow(admission, MOST - 1)
+    at_work = _enter(admission, 2)
+    assert (len(slow), len(at_work)) == (MOST - 1, 1)
+
+
+async def test_all_places_are_free_again_however_they_were_left(admission: Admission, clock: FakeClock) -> None:
+    for _ in range(3):
+        slow = _slow(admission, ASIDE)
+        waiting, answered, resumed, *rest = _enter(admission, MOST)
+        waiting.stand_aside()
+        waiting.answer()
+        answered.answer()
+        resumed.pause()
+        resumed.resume()
+        for place in (*slow, waiting, answered, resumed, *rest):
+            place.leave()
+            place.leave()
+            place.resume()
+    assert len(_slow(admission, 2 * MOST)) == MOST + ASIDE
+    clock.advance(1)
+    assert admission.enter() is None
+
+
+def _slow(admission: Admission, count: int) -> list[Place]:
+    """All who are let in of so many that never send the rest of what they began."""
+    slow = []
+    for _ in range(count):
+        for place in _enter(admission, 1):
+            place.pause()
+            slow.append(place)
+    return slow
 
 
 async def test_whoever_waits_keeps_that_place_while_being_answered(admission: Admission) -> None:

@@ -2,11 +2,14 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from emissary.backends.embedded.database import Database
+from emissary.backends.embedded.ledger import SqliteLedger
 from emissary.backends.embedded.records import SqliteJobRecords
 from emissary.backends.local_bus import LocalBus
 from emissary.engine.handlers import Done, Handler, Result, Turn, Verdict, Work
@@ -14,7 +17,7 @@ from emissary.engine.jobs import Jobs, JobStores
 from emissary.engine.lane_run import Tools
 from emissary.engine.results import JOB_TOPIC, Settler
 from emissary.engine.worker import Ground, Worker, WorkerLimits
-from emissary.model.ids import AccountId, JobId, WorkerId
+from emissary.model.ids import AccountId, BatchId, JobId, WorkerId
 from emissary.model.jobs import FINAL_STATES, Job, JobState, Kind, NewJob, Priority
 from emissary.model.lanes import Pace, Thing
 from emissary.model.waiting import PLAIN_TERMS, Terms
@@ -33,9 +36,11 @@ _numbers = itertools.count(1)
 Play = Callable[[Work, Turn], Awaitable[Verdict]]
 
 
-def job(lane: str = A, priority: Priority = Priority.NORMAL, kind: Kind = TEST) -> NewJob:
+def job(
+    lane: str = A, priority: Priority = Priority.NORMAL, kind: Kind = TEST, *, batch: BatchId | None = None
+) -> NewJob:
     number = next(_numbers)
-    return NewJob(JobId(f"job_{number:026d}"), AccountId("acc_1"), kind, lane, b"{}", priority)
+    return NewJob(JobId(f"job_{number:026d}"), AccountId("acc_1"), kind, lane, b"{}", priority, None, batch)
 
 
 def finished(body: bytes | None = None) -> Done:
@@ -85,6 +90,8 @@ class Workshop:
     blobs: ShakyBlobs
     workers: WorkerRecords
     clock: Clock
+    database: Database
+    halted: set[BatchId] = field(default_factory=set)  # batches of which workers have heard that they do not go on
     bus: LocalBus = field(default_factory=LocalBus)
     metrics: Metrics = field(default_factory=Metrics)
     terms: Terms = PLAIN_TERMS
@@ -107,9 +114,23 @@ class Workshop:
         handlers: dict[Kind, Handler] = {TEST: Playing(play)}
         settler = Settler(self.lanes, self.bus, self.clock, self.metrics)
         tools = Tools(handlers, settler, self.blobs, self.clock, self.metrics, items, things=things)
-        return Worker(
-            WorkerId(name), Ground(self.lanes, self.bus, self.workers), tools, pace=lambda _: pace, limits=limits
-        )
+        ground = Ground(self.lanes, self.bus, self.workers, self._halted)
+        return Worker(WorkerId(name), ground, tools, pace=lambda _: pace, limits=limits)
+
+    async def _halted(self, batches: Collection[BatchId]) -> frozenset[BatchId]:
+        found = await SqliteLedger(self.database).halted(batches)
+        self.halted |= found
+        return found
+
+    async def until_let_go(self, lane: str) -> None:
+        """Wait until nobody holds the lane."""
+
+        def holder(connection: sqlite3.Connection) -> object:
+            return connection.execute("SELECT holder FROM lanes WHERE key = ?", (lane,)).fetchone()[0]
+
+        async with asyncio.timeout(20):
+            while await self.database.read(holder) is not None:
+                pass
 
     async def submit(self, *new: NewJob) -> None:
         """Accept the jobs, and let workers know."""

@@ -1,4 +1,4 @@
-"""Faults are made on real processes; their helpers live beside the tests of the API."""
+"""Faults are made on real processes; their helpers live beside the tests of the API and of the engine."""
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "api"))
+sys.path += [str(Path(__file__).parents[1] / beside) for beside in ("api", "engine")]
 
 from account import Account, summed_up
 from stage import Place, Stage, embedded_place, open_stage, shared_place

@@ -43,7 +43,6 @@ def test_a_history_without_fault_has_none(tmp_path: Path) -> None:
 
 _BLAMED = """
 UPDATE jobs SET state = 'failed', deaths = 3, outcome = '{"code": "poison"}' WHERE id = 'job_1';
-DELETE FROM jobs WHERE id = 'job_2'; DELETE FROM results WHERE job = 2;
 """
 
 

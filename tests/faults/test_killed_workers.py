@@ -2,10 +2,8 @@
 
 import pytest
 from account import Account
-from ledger_checker import batch_breaches, left_behind
 from stage import Stage
-
-from emissary.model.jobs import JobState
+from the_end import check_the_end
 
 pytestmark = pytest.mark.anyio
 
@@ -25,10 +23,5 @@ async def test_workers_may_be_killed_at_any_moment_and_every_job_ends_once(
         await stage.kill_one()
         account.one_more()
         await stage.hire()
-    await order.seal()
-    await order.until_all_ended()
-    assert await stage.dismiss() == [0, 0]
+    await check_the_end(stage, order, account)
     assert len(order.accepted) == PAGES * KILLS * times
-    breaches = await batch_breaches(stage.backend, order.batch.id, order.accepted, ends={JobState.COMPLETED})
-    account.close(len(order.accepted), breaches + await left_behind(stage.backend))
-    assert "Traceback" not in stage.place.log.read_text()

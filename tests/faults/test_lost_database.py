@@ -5,12 +5,11 @@ from contextlib import suppress
 
 import pytest
 from account import Account
-from ledger_checker import batch_breaches, left_behind
 from stage import Order, Stage
+from the_end import check_the_end
 
 from emissary.adapters.clock import SystemClock
 from emissary.model.errors import StoreUnavailable
-from emissary.model.jobs import JobState
 from emissary.testing.servers import PostgresServer
 
 pytestmark = pytest.mark.anyio
@@ -24,16 +23,6 @@ async def add_or_lose(order: Order) -> None:
     """What was not answered may have been accepted all the same."""
     with suppress(StoreUnavailable):
         await order.add(PAGES)
-
-
-async def check_the_end(stage: Stage, order: Order, account: Account) -> None:
-    await order.seal()
-    await order.until_all_ended()
-    assert all(worker.lives for worker in stage.workers.values()), "an outage ends nobody"
-    assert await stage.dismiss() == [0, 0]
-    breaches = await batch_breaches(stage.backend, order.batch.id, order.accepted, ends={JobState.COMPLETED})
-    account.close(len(order.accepted), breaches + await left_behind(stage.backend))
-    assert "Traceback" not in stage.place.log.read_text()
 
 
 async def test_the_database_may_be_killed_at_any_moment_and_every_job_ends_once(

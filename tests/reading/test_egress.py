@@ -335,7 +335,17 @@ async def test_when_all_rest_nothing_is_sent_and_nothing_leaves_directly() -> No
     found = await egress.ask(_ask(9))
     assert isinstance(found, Unreachable)
     assert (found.code, found.passing, web.asks) == (Code.PROXY, True, [])
+    assert found.back_at == clock.now() + timedelta(minutes=5)
     assert "2030-01-01T00:05:00+00:00" in found.detail
+
+
+@pytest.mark.anyio
+async def test_whoever_was_asked_in_vain_is_not_taken_for_somebody_who_was_not_asked() -> None:
+    egress = EgressWeb(_FakeWeb(_broken), _pool(1), FakeClock())
+    for n in range(3):
+        found = await egress.ask(_ask(n))
+        assert isinstance(found, Unreachable)
+        assert found.back_at is None
 
 
 @pytest.mark.anyio

@@ -9,6 +9,7 @@ from emissary.api.facade.shape import InTheirShape, describe_failures
 from emissary.api.idempotency import AnsweredBefore, Idempotency, answered_before
 from emissary.api.limits import BodyLimit, Instruments
 from emissary.api.openapi import install_openapi
+from emissary.api.origins import opened_to
 from emissary.api.problems import install_problems
 from emissary.api.reference import install_reference
 from emissary.api.routes import (
@@ -39,9 +40,11 @@ class _Api(FastAPI):
         """The instruments are around everything: an unexpected error is answered at FastAPI's own outermost edge."""
         services: Services = self.state.services
         inner = InTheirShape(super().build_middleware_stack())
-        whole = Instruments(inner, metrics=services.metrics, clock=services.clock)
+        whole: ASGIApp = Instruments(inner, metrics=services.metrics, clock=services.clock)
         admission: Admission | None = self.state.admission
-        return whole if admission is None else Door(whole, admission, services.metrics, shape=InTheirShape)
+        if admission is not None:
+            whole = Door(whole, admission, services.metrics, shape=InTheirShape)
+        return opened_to(services.origins, whole)  # a page is to see as well that it was turned away
 
 
 def create_app(services: Services, admission: Admission | None = None) -> FastAPI:

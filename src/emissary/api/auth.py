@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from emissary.api.addresses import check_address
 from emissary.api.idempotency import claim_key
 from emissary.api.services import Services
 from emissary.model.errors import NotAllowed, NotAuthorized, RateLimited
@@ -56,6 +57,7 @@ async def _require(request: Request, key: ApiKey, scope: Scope) -> None:
     """Let the request in. If it came before under an Idempotency-Key, this is as far as it gets."""
     if scope not in key.scopes:
         raise NotAllowed(f"this takes a key with the scope `{scope.value}`, and yours has it not")
+    check_address(request)
     await claim_key(request, key.account)
 
 

@@ -124,9 +124,9 @@ class CrawlRequest(_ManyOptions):
 
 
 class FaultAnswer(Shape):
-    """A line that was not accepted; the first is 0."""
+    """A page that was not accepted."""
 
-    index: int
+    index: int = Field(description="Its place among all pages of the request; the first is 0.")
     url: str
     code: str
 

@@ -1,6 +1,6 @@
 """Bodies that are read line by line, so that a million lines take no more memory than some thousand."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -47,13 +47,12 @@ def _option(name: str, given: list[str]) -> object:
 
 async def lines_of(request: Request) -> AsyncIterator[bytes]:
     """The lines of the body as they come; empty ones are left out."""
-    rest = b""
+    rest, before = b"", 0
     try:
         async for piece in request.stream():
             *whole, rest = (rest + piece).split(b"\n")
-            for line in (*whole, rest):
-                if len(line) > _LONGEST:
-                    raise BadRequest(f"a line has at most {_LONGEST:,} bytes")
+            _check_lengths((*whole, rest), before)
+            before += len(whole)
             for line in whole:
                 if stripped := line.strip():
                     yield stripped
@@ -61,6 +60,12 @@ async def lines_of(request: Request) -> AsyncIterator[bytes]:
         raise BadRequest("the connection ended before the body did") from error
     if stripped := rest.strip():
         yield stripped
+
+
+def _check_lengths(lines: Sequence[bytes], before: int) -> None:
+    for number, line in enumerate(lines, start=before + 1):
+        if len(line) > _LONGEST:
+            raise BadRequest(f"line {number} of the body is too long: send lines of at most {_LONGEST:,} bytes")
 
 
 async def first_and_rest(

@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from emissary.api.addresses import STRICT
 from emissary.api.door import ALWAYS_OPEN
 from emissary.api.idempotency import HEADER, LONGEST_KEY, REPLAYED
 from emissary.api.problems import ProblemDocument
@@ -79,6 +80,9 @@ def _describe(app: FastAPI) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             if "security" in operation:
                 _say_of_keys(operation["responses"])
+                if path.startswith(STRICT):
+                    (told,) = problems(400).values()
+                    operation["responses"].setdefault("400", {"description": "The query has an unknown name", **told})
                 if method == "post":
                     _say_of_idempotency(operation)
             if path not in ALWAYS_OPEN:

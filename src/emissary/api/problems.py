@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
+from emissary.api.schemas import BY_NAME, BY_OBJECT
 from emissary.model.errors import (
     PROBLEMS,
     EmissaryError,
@@ -27,6 +28,7 @@ __all__ = ["ProblemDocument", "install_problems", "overload_headers", "problem"]
 log = structlog.get_logger(__name__)
 
 _MOST_TOLD = 5
+_NOT_WRITTEN = frozenset({BY_NAME, BY_OBJECT})
 
 
 class ProblemDocument(BaseModel):
@@ -166,10 +168,8 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 def _as_written(faults: Sequence[Any]) -> list[dict[str, Any]]:
-    """What may be a name or an object is told of as the object that was sent, at the place where that was written."""
-    objects = any("WebhookRequest" in fault["loc"] for fault in faults)
-    meant = [fault for fault in faults if not (objects and "constrained-str" in fault["loc"])]
-    return [{**fault, "loc": tuple(part for part in fault["loc"] if part != "WebhookRequest")} for fault in meant]
+    """What may be a name or an object is told of at the place where it was written."""
+    return [{**fault, "loc": tuple(part for part in fault["loc"] if part not in _NOT_WRITTEN)} for fault in faults]
 
 
 def _pointer(location: tuple[object, ...]) -> str:

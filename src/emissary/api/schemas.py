@@ -1,11 +1,12 @@
 """The shapes of requests and answers, in the API's own names."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -18,6 +19,8 @@ from emissary.products.scrape.order import PageOfBatch, ScrapeOptions, ScrapeOrd
 from emissary.reading.urls import parse
 
 __all__ = [
+    "BY_NAME",
+    "BY_OBJECT",
     "JobAnswer",
     "OutcomeAnswer",
     "PageOptions",
@@ -33,7 +36,10 @@ __all__ = [
 _ATTEMPTS = 3
 _PATIENCE_MS = 24 * 3600 * 1000
 _DEEPEST = 20
+# How pydantic tells them apart; in its pointers, too, out of which the problem document takes them.
+BY_OBJECT, BY_NAME = "webhook by object", "webhook by name"
 _URI: dict[str, Any] = {"format": "uri"}
+_WEBHOOK = re.compile(r"whk_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 class Shape(BaseModel):
@@ -77,9 +83,19 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
+def _only_a_webhook(value: object) -> object:
+    if isinstance(value, str) and _WEBHOOK.fullmatch(value):
+        return value
+    raise PydanticCustomError(
+        "webhook", "Input should be the id of one of your webhooks (`whk_…`), or an object with `url` and `secret`"
+    )
+
+
 Whole = Annotated[int, BeforeValidator(_only_a_number)]
 Secret = Annotated[str, AfterValidator(_only_a_secret), Field(pattern=r"^whsec_[A-Za-z0-9+/]{32,86}={0,2}$")]
-_WebhookName = Annotated[str, Field(pattern=r"^whk_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+_WebhookName = Annotated[
+    str, BeforeValidator(_only_a_webhook), Field(json_schema_extra={"pattern": f"^{_WEBHOOK.pattern}$"})
+]
 _Metadata = Annotated[dict[str, Any], Field(max_length=50), AfterValidator(_not_too_deep)]
 
 
@@ -94,6 +110,16 @@ class WebhookRequest(Shape):
 
     def to_hook(self) -> Hook:
         return Hook(parse(self.url), self.secret, tuple(dict.fromkeys(self.events)))
+
+
+def _kind_of_webhook(value: object) -> str:
+    """What was meant, so that only its own faults are told."""
+    return BY_OBJECT if isinstance(value, dict | WebhookRequest) else BY_NAME
+
+
+_Webhook = Annotated[
+    Annotated[WebhookRequest, Tag(BY_OBJECT)] | Annotated[_WebhookName, Tag(BY_NAME)], Discriminator(_kind_of_webhook)
+]
 
 
 class PageOptions(Shape):
@@ -118,7 +144,7 @@ class PageOptions(Shape):
         description="A name of yours: cookies are kept under it for a day, sealed, and sent where they belong.",
     )
     timeout_ms: Whole = Field(30_000, ge=100, le=300_000, description="How long to wait for the answer.")
-    webhook: WebhookRequest | _WebhookName | None = Field(
+    webhook: _Webhook | None = Field(
         None, description="Who is to be told of the end: one of your webhooks by its id, or a receiver."
     )
 

@@ -65,3 +65,4 @@ class Services:
     owners: OwnersBook
     chance: Chance
     gap: timedelta
+    origins: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -86,5 +86,21 @@ def main() -> None:
     try:
         app()
     except EmissaryError as error:
-        complain(error.detail)
-        sys.exit(Exit.USAGE if error.is_callers else Exit.INTERNAL)
+        _end(error)
+    except ExceptionGroup as group:
+        if (found := _alone_in(group)) is None:
+            raise
+        _end(found)
+
+
+def _alone_in(group: ExceptionGroup[Exception]) -> EmissaryError | None:
+    """The one error of ours in it: tasks that ran beside wrap whatever ends them, also what is just to be said."""
+    inner: Exception = group
+    while isinstance(inner, ExceptionGroup) and len(inner.exceptions) == 1:
+        (inner,) = inner.exceptions
+    return inner if isinstance(inner, EmissaryError) else None
+
+
+def _end(error: EmissaryError) -> NoReturn:
+    complain(error.detail)
+    sys.exit(Exit.USAGE if error.is_callers else Exit.INTERNAL)

@@ -10,7 +10,7 @@ import typer
 from rich.filesize import decimal
 from rich.progress import Progress
 
-from emissary.cli.output import Exit, complain, err
+from emissary.cli.output import Exit, complain, err, tell
 from emissary.cli.starting import in_app
 from emissary.compose import App
 from emissary.model.errors import BadRequest
@@ -34,8 +34,8 @@ def list_segments(
     """Say which segments there are: one for each hour and process, oldest first."""
     found = in_app(lambda app: app.stores.captures.segments(_moment(app, since)))
     if json:
-        told = [{"name": each.name, "beginsAt": each.begins_at.isoformat(), "bytes": each.bytes} for each in found]
-        print(json_module.dumps(told, indent=2))
+        told = [{"name": each.name, "beginsAt": each.begins_at, "bytes": each.bytes} for each in found]
+        tell(told)
         return
     for each in found:
         print(f"{each.begins_at:%Y-%m-%d %H:%M}  {decimal(each.bytes):>10}  {each.name}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -16,6 +15,7 @@ from emissary.compose import the_clock
 __all__ = ["come_back", "exit_of", "follow", "summary"]
 
 _SECONDS_BETWEEN_LINES = 10.0
+_A_MOMENT = 2  # seconds: the last page seems to be as far off for as long as it takes
 
 Show = Callable[[BatchStatus], None]
 
@@ -49,9 +49,7 @@ def exit_of(status: BatchStatus) -> Exit:
     """Whether something came of it; of a batch, some pages may always be refused or fail."""
     if status.status == "cancelled":
         return Exit.UNREACHABLE
-    # Lists by which a crawl finds pages complete as well, and cost nothing.
-    came = status.credits_used + status.counts.cached if status.id.startswith("crl_") else status.counts.completed
-    if came or not status.total:
+    if status.came or not status.total:
         return Exit.OK
     return Exit.UNREACHABLE if status.counts.failed else Exit.REFUSED
 
@@ -59,13 +57,17 @@ def exit_of(status: BatchStatus) -> Exit:
 def summary(status: BatchStatus) -> str:
     """How it stands, in one line."""
     counts = status.counts
-    what = "pages and lists of them" if status.id.startswith("crl_") else "pages"
-    told = [f"{counts.ended} of {status.total} {what}", f"{counts.completed} came", *_losses(status)]
-    if status.pages_per_second is not None:
-        told.append(f"{status.pages_per_second:.2g} pages/s")
-    if not status.has_ended and (left := _left(status)):
-        told.append(left)
+    what = "pages and lists of them" if status.is_crawl else "pages"
+    came = f"{status.came} pages came" if status.is_crawl else f"{status.came} came"
+    told = [f"{counts.ended} of {status.total} {what}", came, *_losses(status), *_pace(status)]
+    if not status.has_ended:
+        told += _left(status)
     return f"{status.id} {status.status}: {', '.join(told)}"
+
+
+def _pace(status: BatchStatus) -> list[str]:
+    pace = status.pages_per_second
+    return [] if pace is None else [f"{pace:,.0f} pages/s" if pace >= 10 else f"{pace:.2g} pages/s"]
 
 
 def _losses(status: BatchStatus) -> list[str]:
@@ -73,14 +75,19 @@ def _losses(status: BatchStatus) -> list[str]:
     return [f"{count} {name}" for name, count in counts.items() if count]
 
 
-def _left(status: BatchStatus) -> str | None:
-    """How long it takes at the pace that its hosts allow: by the pace so far, or else by the lane it waits for."""
-    until = status.eta or max((wait.until for wait in status.why_waiting if wait.until is not None), default=None)
-    return None if until is None else f"{_span(until)} left"
+def _left(status: BatchStatus) -> list[str]:
+    """How long it takes by the pace so far, but not less than what it waits for; nothing where that is a moment."""
+    rests = [wait.until for wait in status.why_waiting if wait.until is not None]
+    ends = [*rests, *([] if status.eta is None else [status.eta])]
+    seconds = round((max(ends) - the_clock().now()).total_seconds()) if ends else 0
+    if seconds < _A_MOMENT:
+        return []
+    # Whether a page comes when it is asked for once more is not known, so that is no end to count down to.
+    is_tried_again = not status.counts.active and {wait.reason for wait in status.why_waiting} == {"back_off"}
+    return [f"tries again in {_span(seconds)}" if is_tried_again else f"{_span(seconds)} left"]
 
 
-def _span(until: datetime) -> str:
-    seconds = max(0, round((until - the_clock().now()).total_seconds()))
+def _span(seconds: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
@@ -97,8 +104,7 @@ def _shown() -> Iterator[Show]:
         task = progress.add_task("reading", total=None, told="")
 
         def show(status: BatchStatus) -> None:
-            pace = [] if status.pages_per_second is None else [f"{status.pages_per_second:.2g} pages/s"]
-            told = ", ".join([*pace, *filter(None, [_left(status)]), *_losses(status)])
+            told = ", ".join([*_pace(status), *_left(status), *_losses(status)])
             progress.update(
                 task, total=status.total, completed=status.counts.ended, description=status.status, told=told
             )

@@ -1,6 +1,7 @@
 """`emissary identity`: who we say we are, and the keys that prove it."""
 
 import json as json_module
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -53,12 +54,16 @@ async def _facts(app: App) -> dict[str, Any]:
             {
                 "id": key.key_id,
                 "active": key.key_id == active,
-                "notBefore": key.not_before.isoformat(timespec="seconds"),
-                "expires": None if key.expires is None else key.expires.isoformat(timespec="seconds"),
+                "notBefore": _written(key.not_before),
+                "expires": None if key.expires is None else _written(key.expires),
             }
             for key in (() if ring is None else ring.published)
         ],
     }
+
+
+def _written(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _tell(facts: dict[str, Any], *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from emissary.cli.scrape import schema_in
 from emissary.client import Emissary
+from emissary.model.errors import BadRequest
 from emissary.settings import load_settings
 from emissary.telemetry.logs import configure_logs
 
@@ -23,6 +24,7 @@ __all__ = [
     "Server",
     "Sitemap",
     "Wait",
+    "is_served",
     "reach",
     "wishes",
 ]
@@ -44,6 +46,16 @@ Sitemap = Annotated[
     Literal["include", "skip", "only"] | None, typer.Option(help="Whether pages are found by sitemaps as well.")
 ]
 Name = Annotated[str | None, typer.Option(help="A name of yours for all of it.")]
+
+
+def is_served(server: str | None, account: str | None) -> bool:
+    """Whether a server is asked, and not the data directory, where alone another's account may be named."""
+    if server is None and load_settings().url is None:
+        return False
+    if account is not None:
+        what = "--account is for the data directory itself, and a server shows a key its own account"
+        raise BadRequest(f"{what}: use the operator's routes under /v1/admin/accounts, or name no server")
+    return True
 
 
 @contextmanager

@@ -16,24 +16,31 @@ __all__ = [
     "Begun",
     "Counts",
     "Credits",
+    "Delivery",
     "Document",
     "Fault",
     "HostPlan",
     "Item",
     "Job",
     "JobLine",
+    "Key",
     "LaneWait",
     "MappedPage",
+    "NewKey",
+    "NewWebhook",
     "Outcome",
     "Plan",
     "Rate",
     "Refused",
+    "Replayed",
     "Result",
     "Scraped",
     "SiteMap",
+    "Trial",
     "Unread",
     "UsageRow",
     "Used",
+    "Webhook",
     "WhyWaiting",
 ]
 
@@ -180,6 +187,15 @@ class BatchStatus(_Answer, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         return self.status in _ENDED
 
+    @property
+    def is_crawl(self) -> bool:
+        return self.id.startswith("crl_")
+
+    @property
+    def came(self) -> int:
+        """Pages that came, each for a credit. The lists by which a crawl finds them complete as well, and cost none."""
+        return self.credits_used if self.is_crawl else self.counts.completed
+
 
 class Item(_Answer, frozen=True, kw_only=True):
     """One page of a batch."""
@@ -320,3 +336,72 @@ class UsageRow(Used, frozen=True, kw_only=True):
     """What was used of one day, kind or host."""
 
     key: str
+
+
+class Key(_Answer, frozen=True, kw_only=True):
+    """A key of the account, without its secret."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    hint: str | None = None
+    live: bool
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class NewKey(Key, frozen=True, kw_only=True):
+    """A key that was just made: its secret, `key`, is shown this once."""
+
+    key: str
+
+
+class Webhook(_Answer, frozen=True, kw_only=True):
+    """A receiver of events, without the secret that they are signed with."""
+
+    id: str
+    url: str
+    events: list[str] = []
+    description: str | None = None
+    active: bool
+    disabled_reason: str | None = None
+    created_at: datetime
+
+
+class NewWebhook(Webhook, frozen=True, kw_only=True):
+    """A webhook that was just made: its secret is shown this once."""
+
+    secret: str
+
+
+class Delivery(_Answer, frozen=True, kw_only=True):
+    """An event on its way to a webhook, or at the end of it."""
+
+    id: str
+    event: str
+    type: str
+    state: str
+    attempts: int = 0
+    last_status: int | None = None
+    last_error: str | None = None
+    last_attempt_at: datetime | None = None
+    next_attempt_at: datetime | None = None
+    replayed: bool = False
+    created_at: datetime
+
+
+class Replayed(_Answer, frozen=True, kw_only=True):
+    """How many events are told once more."""
+
+    replayed: int
+
+
+class Trial(_Answer, frozen=True, kw_only=True):
+    """What came of a test of a webhook."""
+
+    delivery: str
+    state: str
+    status: int | None = None
+    detail: str | None = None

@@ -1,8 +1,8 @@
 """Every verb of the API, written once: awaited as they are here, or driven from plain code by `blocking`."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, Unpack
 from urllib.parse import quote
@@ -15,14 +15,22 @@ from emissary.client.answers import (
     Again,
     BatchStatus,
     Begun,
+    Delivery,
+    Document,
     Item,
     Job,
     JobLine,
+    Key,
+    NewKey,
+    NewWebhook,
     Plan,
+    Replayed,
     Result,
     Scraped,
     SiteMap,
+    Trial,
     UsageRow,
+    Webhook,
 )
 from emissary.client.calling import NDJSON, Call, Caller, Patience
 from emissary.client.errors import ApiError, ServerUnreachable
@@ -44,6 +52,7 @@ _NOUNS = {"bat": "batch", "crl": "crawl"}
 _DEFAULT_TIMEOUTS = {"scrape": 30_000, "map": 30_000, "plan": 10_000}
 _FIRST_LOOK, _LAST_LOOK = 0.1, 2.0
 _AT_ONCE = 1_000
+_LONGEST_TRIAL = 30.0  # seconds
 
 
 class _Listed(msgspec.Struct):
@@ -135,6 +144,15 @@ class AsyncEmissary:
     async def receipt(self, receipt: str) -> dict[str, Any]:
         """Who asked for a page, under which rule, what came and when."""
         return await self._caller.ask(Call("GET", f"/v1/receipts/{quote(receipt, safe='')}"), dict[str, Any])
+
+    async def document(self, document: str) -> Document:
+        """A document by its own id, as its job left it."""
+        return await self._caller.ask(Call("GET", f"/v1/documents/{quote(document, safe='')}"), Document)
+
+    async def capture(self, document: str) -> bytes:
+        """The exchange that a document was made from, as WARC. It is kept for a day, and not of every page."""
+        path = f"/v1/documents/{quote(document, safe='')}/capture"
+        return await self._caller.fetch(Call("GET", path, accept="application/warc"))
 
     # Many pages
 
@@ -255,6 +273,72 @@ class AsyncEmissary:
         async with aclosing(self._pages("/v1/usage", UsageRow, **query)) as rows:
             async for row in rows:
                 yield row
+
+    # Keys of the account, for a key with the scope `keys`
+
+    async def keys(self) -> AsyncGenerator[Key, None]:
+        """All keys that the account has had, those that open nothing any more as well; none with its secret."""
+        async with aclosing(self._pages("/v1/keys", Key)) as keys:
+            async for key in keys:
+                yield key
+
+    async def create_key(
+        self, name: str, *, scopes: Iterable[str] | None = None, expires_at: datetime | None = None
+    ) -> NewKey:
+        """Make a key. Its secret is in this answer and nowhere else; it can do no more than your own."""
+        wanted = None if scopes is None else list(scopes)
+        return await self._post("keys", NewKey, spelt(name=name, scopes=wanted, expires_at=expires_at))
+
+    async def rotate_key(self, key: str, *, grace_seconds: int | None = None) -> NewKey:
+        """Make a key in place of this one, which opens for so long still; a day, where nothing is said."""
+        return await self._post(f"keys/{quote(key, safe='')}/rotate", NewKey, spelt(grace_seconds=grace_seconds))
+
+    async def revoke_key(self, key: str) -> Key:
+        """Let the key open nothing from now on."""
+        return await self._caller.ask(Call("DELETE", f"/v1/keys/{quote(key, safe='')}"), Key)
+
+    # Webhooks of the account
+
+    async def webhooks(self) -> AsyncGenerator[Webhook, None]:
+        """All webhooks of the account."""
+        async with aclosing(self._pages("/v1/webhooks", Webhook)) as webhooks:
+            async for webhook in webhooks:
+                yield webhook
+
+    async def create_webhook(
+        self,
+        url: str,
+        *,
+        events: Iterable[str] | None = None,
+        secret: str | None = None,
+        description: str | None = None,
+        active: bool | None = None,
+    ) -> NewWebhook:
+        """Name a receiver of these events, or else of what refers to it. Its secret is shown this once."""
+        wanted = None if events is None else list(events)
+        body = spelt(url=url, events=wanted, secret=secret, description=description, active=active)
+        return await self._post("webhooks", NewWebhook, body)
+
+    async def delete_webhook(self, webhook: str) -> Webhook:
+        """Tell nothing there any more, and forget its log."""
+        return await self._caller.ask(Call("DELETE", f"/v1/webhooks/{quote(webhook, safe='')}"), Webhook)
+
+    async def deliveries(self, webhook: str, state: str | None = None) -> AsyncGenerator[Delivery, None]:
+        """What was told there, or is on its way, the latest first."""
+        path = f"/v1/webhooks/{quote(webhook, safe='')}/deliveries"
+        async with aclosing(self._pages(path, Delivery, state=state)) as deliveries:
+            async for delivery in deliveries:
+                yield delivery
+
+    async def replay(self, webhook: str, *, delivery: str | None = None, since: datetime | None = None) -> Replayed:
+        """Tell one delivery once more, or all that died since then."""
+        verb = f"webhooks/{quote(webhook, safe='')}/replay"
+        return await self._post(verb, Replayed, spelt(delivery=delivery, since=since))
+
+    async def test_webhook(self, webhook: str) -> Trial:
+        """Send a `webhook.test` event now, once, and say what came back."""
+        call = Call("POST", f"/v1/webhooks/{quote(webhook, safe='')}/test", takes=_LONGEST_TRIAL)
+        return await self._caller.ask(call, Trial)
 
     async def _post(self, verb: str, kind: type[T], body: dict[str, Any]) -> T:
         takes = body.get("timeoutMs", _DEFAULT_TIMEOUTS.get(verb, 0)) / 1000

@@ -65,19 +65,21 @@ class Caller:
 
     async def ask(self, call: Call, kind: type[T]) -> T:
         """The answer, as this type; raises ApiError for a problem, and ServerUnreachable if there is no answer."""
+        return _as(kind, await self.fetch(call))
+
+    async def fetch(self, call: Call) -> bytes:
+        """The same, as the bytes that came."""
         request, tried, waited = self._request(call), 0, 0.0
         while True:
             tried += 1
             try:
-                body = b"".join([piece async for piece in self._once(call, request)])
+                return b"".join([piece async for piece in self._once(call, request)])
             except (ApiError, ServerUnreachable) as error:
                 if _is_under_way(error) and waited < request.timeout:
                     await self.wire.sleep(_LOOK_AGAIN)
                     tried, waited = tried - 1, waited + _LOOK_AGAIN
                 else:
                     await self.rest(error, tried, is_repeatable=call.is_repeatable)
-            else:
-                return _as(kind, body)
 
     async def stream(self, call: Call) -> AsyncGenerator[bytes, None]:
         """The answer's body as it comes. It is asked for once: where it breaks off, the caller knows how to go on."""

@@ -10,10 +10,13 @@ from urllib.parse import unquote
 import structlog
 
 from emissary.api.app import create_app
-from emissary.api.auth import Caller
+from emissary.api.auth import Caller, KeyKeeper
 from emissary.client.errors import ServerUnreachable
 from emissary.client.wire import Head, Request
 from emissary.compose import LOCAL_ACCOUNT, App, at_work, open_app, settle_in
+from emissary.model.accounts import Account
+from emissary.model.ids import KeyId
+from emissary.model.keys import ApiKey
 from emissary.ports.clock import Clock
 from emissary.telemetry.logs import configure_logs
 
@@ -35,14 +38,18 @@ async def inside(data_dir: Path | str | None = None, **settings: Any) -> AsyncIt
         if not await app.workers.living():
             await stack.enter_async_context(at_work(app))
         group = await stack.enter_async_context(asyncio.TaskGroup())
+        # Keys may be made for it here, which a server that opens the directory later goes by.
+        await app.services.accounts.open_account(Account(LOCAL_ACCOUNT, "local", app.services.clock.now()))
         yield InsideWire(_api_of(app), group, app.services.clock)
 
 
 def _api_of(app: App) -> Any:
     """The routes, for the one account of this machine: whoever runs this process needs no key."""
     api = create_app(app.services)
-    _, who = get_args(Caller)
-    api.dependency_overrides[who.dependency] = lambda: LOCAL_ACCOUNT
+    owner = ApiKey(KeyId("key_none"), LOCAL_ACCOUNT, b"", app.services.clock.now())
+    for who, found in ((Caller, LOCAL_ACCOUNT), (KeyKeeper, owner)):
+        _, needed = get_args(who)
+        api.dependency_overrides[needed.dependency] = lambda found=found: found
     return api
 
 

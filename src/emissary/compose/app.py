@@ -30,6 +30,7 @@ from emissary.engine.rate_gate import RateGate
 from emissary.engine.results import Settler
 from emissary.engine.webhook_book import WebhookBook, WebhookStores
 from emissary.engine.worker import Ground, Worker, WorkerLimits
+from emissary.model.errors import SealBroken, SettingsError
 from emissary.model.jobs import Kind
 from emissary.model.lanes import LaneKey, Pace
 from emissary.model.waiting import Terms
@@ -121,7 +122,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             HttpWeb(permits=guard.permits, present=credentials.present, clock=backend.clock) as web,
             _extraction(settings, metrics) as extraction,
         ):
-            await credentials.load(backend.secrets, backend.vault, chance)
+            await _load(credentials, backend, chance, settings)
             egress = EgressWeb(web, pool, backend.clock)
             owners = OwnersBook(backend.owners, backend.clock)
             crier = Crier(Hearers(backend.webhooks, backend.clock), backend.clock, chance)
@@ -133,6 +134,17 @@ def _credentials(settings: Settings, clock: Clock) -> Credentials:
     identity = Identity(__version__, settings.contact, settings.agent_email)
     agent = None if settings.agent_url is None else parse(str(settings.agent_url))
     return Credentials(identity, agent, settings.signature_form, clock=clock)
+
+
+async def _load(credentials: Credentials, backend: Backend, chance: Chance, settings: Settings) -> None:
+    """Take the signing keys from the store; raises SettingsError where our master key is not that of the store."""
+    try:
+        await credentials.load(backend.secrets, backend.vault, chance)
+    except SealBroken as error:
+        what = f"{settings.data_dir / 'master.key'} is not the master key that sealed what is kept in this store"
+        raise SettingsError(
+            f"{what}: copy the one from the first machine's data directory over it, with mode 0400"
+        ) from error
 
 
 def _extraction(settings: Settings, metrics: Metrics) -> ExtractionPool:
@@ -174,6 +186,7 @@ def _assemble(parts: _Parts) -> App:
         owners=parts.owners,
         chance=chance,
         gap=parts.settings.gap,
+        origins=parts.settings.api_origins,
     )
     stores = Stores(
         parts.owners,
@@ -231,7 +244,7 @@ def _worker(parts: _Parts, rules: HouseRulesBook) -> Worker:
     )
     return Worker(
         backend.worker,
-        Ground(backend.lanes, backend.bus, backend.workers),
+        Ground(backend.lanes, backend.bus, backend.workers, backend.ledger.halted),
         tools,
         pace=parts.pace_of,
         limits=WorkerLimits(
@@ -259,6 +272,7 @@ def _scraping(parts: _Parts, rules: HouseRulesBook) -> ScrapeHandler:
             owners=parts.owners,
             sessions=SessionBook(backend.sessions, backend.vault, clock),
             clock=clock,
+            chance=parts.chance,
             metrics=parts.metrics,
         )
     )

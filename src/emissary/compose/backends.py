@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from emissary import __version__
-from emissary.adapters.clock import CarriedClock, SystemClock
+from emissary.adapters.clock import THIS_MACHINE, AgreedClock, CarriedClock, Machine, SystemClock
 from emissary.adapters.vault import FileVault
 from emissary.backends.cluster.alerts import PostgresAlerts
 from emissary.backends.cluster.allowances import PostgresAllowances
@@ -79,6 +80,7 @@ __all__ = ["Backend", "open_backend"]
 
 _SHARDS = 64
 _LOOK_AT_CLOCK_SECONDS = 30.0
+_AGREE_ON_CLOCK_SECONDS = 5.0  # until then, two processes may differ by a fifth of it
 
 log = structlog.get_logger(__name__)
 
@@ -121,19 +123,31 @@ class Backend:
 
 
 @asynccontextmanager
-async def open_backend(settings: Settings, chance: Chance) -> AsyncIterator[Backend]:
+async def open_backend(settings: Settings, chance: Chance, machine: Machine = THIS_MACHINE) -> AsyncIterator[Backend]:
     """Open the stores and bring them up to date."""
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     vault = FileVault.at(folder / "master.key")
-    opened = _open_cluster if settings.database_url is not None or settings.objects_url is not None else _open_embedded
-    async with opened(settings, vault, chance) as backend:
+    if settings.database_url is not None or settings.objects_url is not None:
+        opened = _open_cluster(settings, vault, chance)
+    else:
+        opened = _open_embedded(settings, vault, chance, machine)
+    async with opened as backend:
         yield backend
 
 
 @asynccontextmanager
-async def _open_embedded(settings: Settings, vault: Vault, chance: Chance) -> AsyncIterator[Backend]:
-    folder, clock = settings.data_dir, SystemClock()
+async def _open_embedded(settings: Settings, vault: Vault, chance: Chance, machine: Machine) -> AsyncIterator[Backend]:
+    folder = settings.data_dir
+    async with (
+        _agreed_clock(folder / "clock", machine) as clock,
+        _open_files(folder, clock, vault, chance) as backend,
+    ):
+        yield backend
+
+
+@asynccontextmanager
+async def _open_files(folder: Path, clock: Clock, vault: Vault, chance: Chance) -> AsyncIterator[Backend]:
     worker = _name(clock, chance)
     database = await Database.open(folder / "emissary.db")
     captures = FileCaptures(folder / "captures", worker, _scribe(chance))
@@ -189,7 +203,7 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
     async with opened as stores, AsyncExitStack() as stack:
         clock = CarriedClock(stores.database.now)
         await clock.correct()
-        correcting = asyncio.create_task(_keep_right(clock))
+        correcting = asyncio.create_task(_keep_right(clock, _LOOK_AT_CLOCK_SECONDS))
         stack.callback(correcting.cancel)
         yield Backend(
             worker=worker,
@@ -226,14 +240,25 @@ async def _open_cluster(settings: Settings, vault: Vault, chance: Chance) -> Asy
         )
 
 
-async def _keep_right(clock: CarriedClock) -> None:
-    """A machine that was put to sleep, or whose steady clock drifts, comes back to the database's time."""
+@asynccontextmanager
+async def _agreed_clock(file: Path, machine: Machine) -> AsyncIterator[Clock]:
+    clock = await AgreedClock.open(file, machine)
+    correcting = asyncio.create_task(_keep_right(clock, _AGREE_ON_CLOCK_SECONDS))
+    try:
+        yield clock
+    finally:
+        correcting.cancel()
+        clock.close()
+
+
+async def _keep_right(clock: AgreedClock | CarriedClock, seconds: float) -> None:
+    """A machine that was put to sleep, or whose own clock drifts or was set, comes back to the time of the store."""
     while True:
-        await clock.sleep(_LOOK_AT_CLOCK_SECONDS)
+        await clock.sleep(seconds)
         try:
             await clock.correct()
         except StoreUnavailable as error:
-            log.warning("the database's clock could not be looked at", reason=error.detail)
+            log.warning("the store's clock could not be looked at", reason=error.detail)
 
 
 def _urls(settings: Settings) -> tuple[str, str]:

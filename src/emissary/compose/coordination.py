@@ -5,7 +5,7 @@ from datetime import timedelta
 from emissary.compose.backends import Backend
 from emissary.compose.process import LOCAL_ACCOUNT
 from emissary.engine.coordinator import Coordinator
-from emissary.engine.duties import Accounting, Alarm, Forgetting, Recovery, Retiring, ScalingWatch, Tidying
+from emissary.engine.duties import Accounting, Alarm, Forgetting, Mending, Recovery, Retiring, ScalingWatch, Tidying
 from emissary.engine.events import Hook
 from emissary.engine.schedules import FiringDuty
 from emissary.engine.telling import TellingDuty
@@ -31,6 +31,7 @@ def coordinator_of(settings: Settings, backend: Backend, crier: Crier, metrics: 
         Forgetting(backend.first_answers, clock),
         FiringDuty(backend.schedules, backend.bus, clock=clock, metrics=metrics),
         Retiring(backend.retention, backend.blobs, keep, clock=clock, metrics=metrics),
+        Mending(backend.workload, clock=clock, metrics=metrics),
         ScalingWatch(backend.workload, backend.jobs, settings.worker_lanes, clock=clock, metrics=metrics),
     )
     return Coordinator(backend.worker, backend.leadership, duties, clock=clock, metrics=metrics)

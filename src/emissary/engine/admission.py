@@ -19,27 +19,38 @@ class Admission:
     few before them.
 
     Whoever waits for something else, such as a page to be read, stands aside, where `most_aside` may.
+
+    All who have not gone are as many as both together at most: whoever never sends the rest of a request costs no work,
+    but memory, and nobody knows yet who it is.
     """
 
     def __init__(self, clock: Clock, *, most_at_once: int, most_aside: int) -> None:
         self.most_at_once = most_at_once
         self._clock = clock
         self._most_aside = most_aside
+        self._most_inside = most_at_once + most_aside
         self._few = max(most_at_once // _SHARE_IN_A_RUSH, 1)
+        self._inside = 0  # at work, aside, or waited for
         self._at_work = 0
         self._aside = 0
         self._refused_at = float("-inf")
 
     def enter(self) -> "Place | None":
         """A place for one more request; None if it is to come again later."""
-        if self._at_work >= self._few:
+        is_full = self._at_work >= self.most_at_once or self._inside >= self._most_inside
+        if is_full or self._at_work >= self._few:
             now = self._clock.monotonic()
             is_rush = now - self._refused_at < _CALM_SECONDS
-            if is_rush or self._at_work >= self.most_at_once:
+            if is_full or is_rush:
                 self._refused_at = now
                 return None
+        self._inside += 1
         self.begin()
         return Place(self)
+
+    def let_out(self) -> None:
+        """One of all who were let in has gone."""
+        self._inside -= 1
 
     def begin(self) -> None:
         """One more is at work."""
@@ -98,8 +109,11 @@ class Place:
             self.leave()
 
     def leave(self) -> None:
+        if self._standing is _Standing.GONE:
+            return
         if self._standing is _Standing.AT_WORK:
             self._admission.end()
         elif self._standing is _Standing.ASIDE:
             self._admission.leave_aside()
+        self._admission.let_out()
         self._standing = _Standing.GONE

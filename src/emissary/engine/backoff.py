@@ -13,12 +13,17 @@ _TELLING = tuple(timedelta(seconds=seconds) for seconds in (2, 10, 60, 300, 900,
 _SPREAD = 0.2
 
 
-def next_try(failures: int, attempts: int, now: datetime) -> datetime | None:
-    """When to try again after so many failures: in 2 s, doubled each time, 30 s at most; None when no try is left."""
+def next_try(failures: int, attempts: int, now: datetime, chance: float) -> datetime | None:
+    """When to try again after so many failures: in 2 s, doubled each time; None when no try is left.
+
+    Each wait is up to a fifth longer by `chance` (0 to 1), so that those who failed together do not come back together,
+    and 30 s at most with it.
+    """
     if failures >= attempts:
         return None
     doublings = min(max(failures - 1, 0), 10)
-    return now + min(_FIRST * (1 << doublings), _LONGEST)
+    # The longest leaves room for chance as well: where all wait for the longest, most would come back together.
+    return now + min(_FIRST * (1 << doublings), _LONGEST / (1 + _SPREAD)) * (1 + _SPREAD * chance)
 
 
 def next_delivery(failures: int, since: datetime, now: datetime, chance: float) -> datetime | None:

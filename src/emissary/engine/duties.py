@@ -25,7 +25,7 @@ from emissary.ports.upkeep import Retention, Workload
 from emissary.ports.usage import Usage
 from emissary.telemetry.metrics import Metrics
 
-__all__ = ["Accounting", "Alarm", "Forgetting", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
+__all__ = ["Accounting", "Alarm", "Forgetting", "Mending", "Recovery", "Retiring", "ScalingWatch", "Tidying"]
 
 _TIDIED_AT_ONCE = 2_000
 _FOLDED_AT_ONCE = 50
@@ -187,6 +187,25 @@ class Retiring:
             log.warning("an old result could not be deleted, and will be later", name=name, reason=error.detail)
             return False
         return True
+
+
+class Mending:
+    """Looks for lanes that stand empty although something stands in them. There should be none, so each is told of."""
+
+    name = "mending"
+    every = timedelta(minutes=10)
+
+    def __init__(self, workload: Workload, *, clock: Clock, metrics: Metrics) -> None:
+        self._workload = workload
+        self._clock = clock
+        self._metrics = metrics
+
+    async def do(self, _: Term, /) -> bool:
+        mended = await self._workload.mend(self._clock.now())
+        if mended:
+            log.warning("lanes stood empty with work in them, and are back in line", lanes=mended)
+            self._metrics.mended.inc(mended)
+        return mended > 0
 
 
 class ScalingWatch:

@@ -52,6 +52,7 @@ class Retry(msgspec.Struct, frozen=True):
 
     at: datetime
     advice: LaneAdvice = NO_ADVICE
+    counts: bool = True  # whether an attempt was made; where nobody was asked, there was none
 
 
 class Onward(msgspec.Struct, frozen=True):

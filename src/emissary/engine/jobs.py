@@ -12,7 +12,7 @@ from emissary.engine.worker import LANES_TOPIC
 from emissary.model.ids import AccountId, JobId, ulid
 from emissary.model.job_list import JobPage, JobWish
 from emissary.model.jobs import FINAL_STATES, Job, JobState, NewJob, StoredResult
-from emissary.model.lanes import Reason, WhyWaiting
+from emissary.model.lanes import LEFT_ALONE, WhyWaiting
 from emissary.model.waiting import PLAIN_TERMS, Terms
 from emissary.ports.blobs import Blobs
 from emissary.ports.bus import Bus, Ears
@@ -101,9 +101,9 @@ class Jobs:
         return self._is_stopped and job.state is not JobState.ACTIVE
 
     async def _is_left_alone(self, job: JobId) -> bool:
-        """Whether nobody is behind its lane, and nobody will look for a while: that is better told than waited for."""
+        """Whether nobody will look for it for a while: that is better told than waited for."""
         why = await self._records.why_waiting(job, self._clock.now())
-        return why is not None and why.reason == Reason.BREAKER
+        return why is not None and why.reason in LEFT_ALONE
 
     async def find(self, job: JobId, account: AccountId) -> Job | None:
         """The job, if it is this account's."""

@@ -14,6 +14,7 @@ from emissary.engine.handlers import Done, Handler, Onward, Retry, Verdict, Work
 from emissary.engine.pace import LanePace
 from emissary.engine.results import Settler, pack
 from emissary.model.errors import StoreUnavailable
+from emissary.model.ids import BatchId, JobId
 from emissary.model.jobs import JobState, Kind
 from emissary.model.lanes import Item, LaneAdvice, Lease, Pace, Release, Settlement, Thing, Trial, Wish
 from emissary.ports.blobs import Blobs
@@ -59,6 +60,7 @@ class LaneRun:
         self._tools = tools
         self._items = list(lease.items)
         self._mine = {item.job for item in lease.items}  # in hand, or settled and not yet written
+        self._begun: dict[JobId, BatchId | None] = {}  # what is being handled, or waits for its turn
         self._may_have_more = len(lease.items) >= tools.items_per_take
         self._has_news = False
         self._in_line = asyncio.Lock()
@@ -79,6 +81,12 @@ class LaneRun:
         """Finish what has begun, and give the rest back, with whatever only waits for its turn."""
         self._stopping = True
         self._pace.give_up_waiting()
+
+    @property
+    def batches(self) -> set[BatchId]:
+        """Those of which something is in hand that may not have been asked for yet."""
+        found = {item.batch for item in self._items}.union(self._begun.values())
+        return {batch for batch in found if batch is not None}
 
     def lose(self) -> None:
         """The lane is in other hands: end at once, and write nothing."""
@@ -118,7 +126,11 @@ class LaneRun:
 
     async def _do(self, item: Item) -> None:
         work = Work(item, self.grip.lane, self._tools.clock.now())
-        verdict = await self._handle(work)
+        self._begun[item.job] = item.batch
+        try:
+            verdict = await self._handle(work)
+        finally:
+            del self._begun[item.job]
         if isinstance(verdict, _Again):
             self._settle(self._later(work, self._tools.clock.now() + _STORE_REST, item.failures))
             return
@@ -232,8 +244,8 @@ class LaneRun:
                     cached=cached,
                     miss=miss,
                 )
-            case Retry(at):
-                return self._later(work, at, item.failures + 1)
+            case Retry(at, counts=counts):
+                return self._later(work, at, item.failures + 1 if counts else item.failures)
             case Onward(lane, trail):
                 state = JobState.WAITING
                 return Settlement(

@@ -112,6 +112,7 @@ class WebhookBook:
 
     async def replay(self, webhook: Webhook, delivery: JobId) -> int:
         """Tell once more what was told by this delivery, whatever became of it."""
+        _check_active(webhook)
         found = await self._deliveries.of_job(webhook.id, delivery)
         if found is None:
             raise NotFound(f"there is no delivery {delivery} of this webhook")
@@ -121,6 +122,7 @@ class WebhookBook:
 
     async def replay_since(self, webhook: Webhook, since: datetime) -> int:
         """Tell once more all that died since then and was not replayed; how much that is."""
+        _check_active(webhook)
         total, after = 0, 0
         while dead := await self._deliveries.dead_since(webhook.id, since, after=after, most=_AT_ONCE):
             total += await self._again(webhook, dead, once=True)
@@ -150,3 +152,12 @@ class WebhookBook:
 
     def _name(self) -> JobId:
         return new_job_id(self._clock, self._chance)
+
+
+def _check_active(webhook: Webhook) -> None:
+    """Whatever comes for a webhook that is not active is dead at once, and a replay would use it up for nothing."""
+    if not webhook.active:
+        raise BadRequest(
+            f"{webhook.id} is not active, so nothing would be told: change it to active, then replay",
+            "webhook_inactive",
+        )

@@ -1,7 +1,7 @@
 """Station 3 of 7: leases lanes, serves them at their pace, and keeps the leases alive."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -10,7 +10,7 @@ import structlog
 
 from emissary.engine.lane_run import LaneRun, Tools
 from emissary.model.errors import StoreUnavailable
-from emissary.model.ids import WorkerId
+from emissary.model.ids import BatchId, WorkerId
 from emissary.model.lanes import Claim, Holding, LaneKey, Lease, Pace
 from emissary.ports.bus import Bus, Ears
 from emissary.ports.lanes import Lanes
@@ -19,6 +19,7 @@ from emissary.ports.records import WorkerRecords
 __all__ = ["LANES_TOPIC", "Ground", "PaceOf", "Worker", "WorkerLimits"]
 
 LANES_TOPIC = "lanes"
+_HEED_SECONDS = 1.0
 _BEAT_SECONDS = 4.0
 _SILENCE_SECONDS = 12.0  # others take us for dead after 30
 _UNSURE_SECONDS = 30.0  # longer than anything that we gave up may still run in the store
@@ -50,6 +51,7 @@ class Ground:
     lanes: Lanes
     bus: Bus
     workers: WorkerRecords
+    halted: Callable[[Collection[BatchId]], Awaitable[frozenset[BatchId]]]  # see `ports.batches.Ledger`
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Worker:
         self._lanes = ground.lanes
         self._bus = ground.bus
         self._workers = ground.workers
+        self._halted = ground.halted
         self._tools = tools
         self._clock = tools.clock
         self._pace_of = pace
@@ -111,6 +114,7 @@ class Worker:
                         group.create_task(self._keep_leases()),
                         group.create_task(self._watch_leases()),
                         group.create_task(self._stay_known()),
+                        group.create_task(self._heed_batches()),
                     ]
                     await self._claim_until_stopped(group)
                     await self._finish()
@@ -249,6 +253,23 @@ class Worker:
             for each in list(self._held.values()):
                 if self._clock.monotonic() >= each.good_until:
                     self._lose(each)
+
+    async def _heed_batches(self) -> None:
+        """Begin nothing more of a batch that was cancelled or paused: lanes that have some of it go back."""
+        while True:
+            await self._clock.sleep(_HEED_SECONDS)
+            runs = [(held.run, held.run.batches) for held in self._held.values()]
+            batches = set[BatchId]().union(*(own for _, own in runs))
+            if not batches:
+                continue
+            try:
+                halted = await self._halted(batches)
+            except StoreUnavailable as error:
+                log.warning("nobody could be asked whether batches go on", reason=error.detail)
+                continue
+            for run, own in runs:
+                if not own.isdisjoint(halted):
+                    run.stop()
 
     async def _stay_known(self) -> None:
         """Say that we are there. Whoever cannot is taken for dead, and must have stopped using its lanes by then."""

@@ -154,8 +154,9 @@ async def _watched(client: AsyncEmissary, batch: str, seconds: float) -> str:
 
 def _standing(status: BatchStatus) -> str:
     counts = status.counts
-    told = f"{status.id} is {status.status}: {counts.ended} of {status.total} pages have ended, "
-    told += f"{counts.completed} came, {counts.refused} were refused, {counts.failed} failed."
+    what, came = ("pages and lists of pages", "pages came") if status.is_crawl else ("pages", "came")
+    told = f"{status.id} is {status.status}: {counts.ended} of {status.total} {what} have ended, "
+    told += f"{status.came} {came}, {counts.refused} were refused, {counts.failed} failed."
     return told if status.eta is None else f"{told} It will be done at {status.eta:%H:%M:%S} UTC, at its hosts' pace."
 
 

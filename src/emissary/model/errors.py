@@ -87,6 +87,7 @@ PROBLEMS: dict[str, Problem] = {
     "key_ended": Problem(409, "The key opens nothing any more"),
     "too_many_keys": Problem(409, "There are enough keys of that name"),
     "too_many_webhooks": Problem(409, "There are enough webhooks"),
+    "webhook_inactive": Problem(409, "The webhook is told nothing now"),
     "delivery_pending": Problem(409, "The delivery is still under way"),
     "idempotency_in_flight": Problem(409, "A request with this Idempotency-Key has not been answered yet"),
     "batch_too_large": Problem(413, "The batch has too many pages"),

@@ -11,6 +11,7 @@ from emissary.model.ids import AccountId, BatchId, JobId, WorkerId
 from emissary.model.jobs import JobState, Kind, NewJob, StoredResult
 
 __all__ = [
+    "LEFT_ALONE",
     "NO_ADVICE",
     "Claim",
     "Claimed",
@@ -63,6 +64,11 @@ class Reason(StrEnum):
     RETRY_AFTER = "retry_after"
     BACK_OFF = "back_off"
     BREAKER = "breaker"
+    EGRESS = "egress"
+
+
+LEFT_ALONE = frozenset({Reason.BREAKER, Reason.EGRESS})
+"""Why nothing will come of a lane for a while: that is better told than waited for."""
 
 
 @dataclass(frozen=True, slots=True)

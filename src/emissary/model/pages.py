@@ -237,6 +237,7 @@ class Unreachable:
     passing: bool = True
     http_status: int | None = None
     stale: bool = False  # a connection kept from before broke before anything came: nothing says that it was our fault
+    back_at: datetime | None = None  # when there is a way out again, where there was none, and so nobody was asked
 
 
 @dataclass(frozen=True, slots=True)

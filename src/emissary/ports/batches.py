@@ -92,6 +92,10 @@ class Ledger(Protocol):
         """
         ...
 
+    async def halted(self, batches: Collection[BatchId]) -> frozenset[BatchId]:
+        """Those of these batches that are paused or cancelled: whoever has some of them in hand begins nothing more."""
+        ...
+
     async def all_told(self, batch: BatchId) -> bool:
         """Whether `finished`, asked after this, shows every result of the batch that was there when this was asked."""
         ...

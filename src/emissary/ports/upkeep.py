@@ -47,3 +47,10 @@ class Workload(Protocol):
     async def load(self, now: datetime) -> Load:
         """The lanes that are ready, those in hand, and how long they have waited; cheap enough to be asked often."""
         ...
+
+    async def mend(self, now: datetime) -> int:
+        """Put lanes back into line that stand empty although something stands in them; how many they were.
+
+        There should be none. This is the net below whoever changes a lane while others put something into it.
+        """
+        ...

@@ -242,5 +242,6 @@ class EgressWeb:
 
 
 def _all_rest(ask: Ask, resting: Resting | None) -> Unreachable:
-    until = "" if resting is None else f" until {resting.until.isoformat(timespec='seconds')}"
-    return Unreachable(ask.url, Code.PROXY, f"every egress rests{until}")
+    back_at = None if resting is None else resting.until
+    until = "" if back_at is None else f" until {back_at.isoformat(timespec='seconds')}"
+    return Unreachable(ask.url, Code.PROXY, f"every egress rests{until}", back_at=back_at)

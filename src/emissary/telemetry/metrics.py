@@ -21,6 +21,7 @@ class Metrics:
         self.fenced = self._counter("settlements_fenced", "Settlements that came too late to be written.")
         self.leases_lost = self._counter("leases_lost", "Leases lost while work was under way.")
         self.recovered = self._counter("lanes_recovered", "Lanes taken back from dead workers.")
+        self.mended = self._counter("lanes_mended", "Lanes that stood empty with work in them; there should be none.")
         self.broken = self._counter("handlers_broken", "Items whose handler raised an error, by kind.", "kind")
         self.lanes_held = self._gauge("lanes_held", "Lanes this process holds now.")
         self.open_jobs = self._gauge("jobs_open", "Jobs that have not ended.")

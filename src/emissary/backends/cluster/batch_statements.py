@@ -14,6 +14,7 @@ __all__ = [
     "END_JOBS",
     "FINISHED",
     "FORGET_RESULTS",
+    "HALTED",
     "HEAR",
     "LINES",
     "LINES_AT",
@@ -79,6 +80,9 @@ OF_ACCOUNT = f"""
 {BATCH}
 WHERE batches.account = $1 AND ($2::text IS NULL OR batches.id < $2) ORDER BY batches.id DESC LIMIT $3
 """
+
+# Those of which nothing more is to begin.
+HALTED = "SELECT id FROM batches WHERE id = ANY ($1::text[]) AND state IN ('paused', 'cancelled')"
 
 LOCK_BATCH = """
 SELECT batches.*, flows.submitted FROM batches JOIN flows ON flows.id = batches.flow WHERE batches.id = $1
@@ -147,6 +151,7 @@ RERANK_ITEMS = """
 UPDATE items SET rank = given.new
 FROM unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[]) AS given (job, lane, old, new)
 WHERE items.lane = given.lane AND items.rank = given.old AND items.job = given.job
+RETURNING items.job, items.lane, items.rank
 """
 
 RERANK_JOBS = """
@@ -174,9 +179,9 @@ UPDATE batches SET state = 'running', finished_at = NULL, tidied_to = NULL WHERE
 
 FORGET_RESULTS = "DELETE FROM results WHERE job = ANY ($1::uuid[])"
 
+# The job stays where its way has led it, and so it keeps its trail: without it, it would ask another host from there.
 MAKE_NEW = """
-UPDATE jobs SET state = 0, failures = 0, deaths = 0, trial = 0, started_at = NULL, finished_at = NULL, outcome = NULL,
-    trail = NULL
+UPDATE jobs SET state = 0, failures = 0, deaths = 0, trial = 0, started_at = NULL, finished_at = NULL, outcome = NULL
 WHERE id = ANY ($1::uuid[])
 """
 

@@ -6,13 +6,13 @@ from datetime import datetime
 from emissary.backends.batch_rows import batch_of
 from emissary.backends.cluster import batch_statements as sql
 from emissary.backends.cluster.database import Connection, Database, Record
-from emissary.backends.cluster.lining_up import LaneRow, Standing, lock_ids, lower, place, put_in_line
+from emissary.backends.cluster.lining_up import LaneRow, Standing, lock_ids, place, put_in_line
 from emissary.backends.cluster.settling import STATES, Tally, count, happen, job_of
 from emissary.backends.cluster.statements import MAKE_TENANTS
+from emissary.backends.cluster.tidying import fresh_ranks, tidy_some
 from emissary.model.batches import INTAKE_LOST, LOST_AFTER, Batch, BatchState, Finished, LedgerLine, NewBatch
-from emissary.model.fairness import ONE, PARKED, rank_of
 from emissary.model.ids import AccountId, BatchId, JobId, ulid_of
-from emissary.model.jobs import JobState, Priority, StoredResult
+from emissary.model.jobs import JobState, StoredResult
 from emissary.model.moments import from_ms, to_ms
 from emissary.model.webhooks import EventType
 
@@ -127,64 +127,18 @@ class PostgresBatches:
             row = await connection.fetchrow(sql.LOCK_BATCH, batch)
             if row is None or row["tidied_to"] is None:
                 return 0
-            jobs = await connection.fetch(sql.NEXT_JOBS, row["flow"], row["tidied_to"], most)
-            await self._carry_out(connection, row, [job for job in jobs if job["open"]], now)
-            await connection.execute(sql.TIDIED, batch, jobs[-1]["position"] if len(jobs) == most else None)
-            return len(jobs)
-
-    async def _carry_out(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
-        """What the state of the batch means for these of its jobs."""
-        idle = [job for job in jobs if not job["in_hand"]]
-        match BatchState(row["state"]):
-            case BatchState.CANCELLED:
-                await self._end(connection, row, jobs, now)
-            case BatchState.PAUSED:
-                # They stand behind all others, so that nobody has to look past them. What is in hand comes to its end.
-                awake = [job for job in idle if job["rank"] < PARKED]
-                await self._rerank(connection, awake, [job["rank"] + PARKED for job in awake], now)
-            case _:
-                await self._rerank(connection, idle, await self._fresh_ranks(connection, row, len(idle)), now)
-
-    async def _end(self, connection: Connection, row: Record, jobs: list[Record], now: datetime) -> None:
-        lanes = await _lock(connection, jobs)
-        ids = [job["id"] for job in jobs]
-        gone = await connection.fetch(sql.END_JOBS, ids, row["finished_at"])
-        await connection.execute(sql.DROP_ITEMS_OF, ids)
-        tally = Tally()
-        tally.add(JobState.CANCELLED, len(gone))
-        await count(connection, {row["flow"]: tally}, self._shard)
-        await place(connection, lanes.values(), now)
-
-    async def _fresh_ranks(self, connection: Connection, row: Record, number: int) -> list[int]:
-        ((first, step),) = await connection.fetch(sql.ADVANCE, row["flow"], number, ONE)
-        priority = Priority(row["priority"])
-        return [rank_of(first + index * step, priority) for index in range(number)]
-
-    async def _rerank(self, connection: Connection, jobs: list[Record], ranks: list[int], now: datetime) -> None:
-        if not jobs:
-            return
-        lanes = await _lock(connection, jobs)
-        columns = [[job[name] for job in jobs] for name in ("id", "lane", "rank")]
-        await connection.execute(sql.RERANK_ITEMS, *columns, ranks)
-        await lower(connection, lanes, zip(columns[1], ranks, strict=True))
-        await connection.execute(sql.RERANK_JOBS, columns[0], ranks)
-        await place(connection, lanes.values(), now)
+            return await tidy_some(connection, row, now, most=most, shard=self._shard)
 
     async def _line_up_anew(
         self, connection: Connection, row: Record, jobs: list[Record], now: datetime
     ) -> dict[int, LaneRow]:
-        locked = await _lock(connection, jobs)
-        ranks = await self._fresh_ranks(connection, row, len(jobs))
+        locked = await lock_ids(connection, {job["lane"] for job in jobs})
+        ranks = await fresh_ranks(connection, row, len(jobs))
         ids, lanes = [job["id"] for job in jobs], [job["lane"] for job in jobs]
         await connection.execute(sql.RERANK_JOBS, ids, ranks)
         flows, at_once = [row["flow"]] * len(jobs), [to_ms(now)] * len(jobs)
         await put_in_line(connection, locked, Standing(lanes, flows, ranks, at_once, ids))
         return locked
-
-
-async def _lock(connection: Connection, jobs: list[Record]) -> dict[int, LaneRow]:
-    """The lanes of these jobs, locked."""
-    return await lock_ids(connection, {job["lane"] for job in jobs})
 
 
 _NAMES = {number: state.value for state, number in STATES.items()}
@@ -216,6 +170,9 @@ class PostgresLedger:
     async def misses(self, account: AccountId, marks: Collection[bytes], now: datetime) -> dict[bytes, str]:
         rows = await self._database.read(sql.MISSES, account, list(marks), to_ms(now))
         return {bytes(mark): code for mark, code in rows}
+
+    async def halted(self, batches: Collection[BatchId]) -> frozenset[BatchId]:
+        return frozenset(BatchId(row["id"]) for row in await self._database.read(sql.HALTED, list(batches)))
 
     async def all_told(self, batch: BatchId) -> bool:
         row = await self._database.read_one(sql.ALL_TOLD, batch)

@@ -93,6 +93,8 @@ async def take(
 
 async def _room(connection: Connection, asked: Claim) -> int:
     most = asked.lanes + asked.urgent
+    is_limited = asked.most_held is not None or asked.most_of_account is not None
+    await connection.execute(line.ONE_AT_A_TIME, is_limited)
     if asked.most_held is None:
         return most
     held: int = await connection.fetchval(sql.HELD_LANES)

@@ -7,7 +7,7 @@ earlier versions first; whoever is told of a place by another transaction compar
 
 from emissary.backends.cluster.statements import BLOCKED
 
-__all__ = ["FRONT", "HOLD", "LOOK", "NEXT_READY_AT", "PICK_READY", "SEEN", "WAKE", "WAKES_AT"]
+__all__ = ["FRONT", "HOLD", "LOOK", "NEXT_READY_AT", "ONE_AT_A_TIME", "PICK_READY", "SEEN", "WAKE", "WAKES_AT"]
 
 SEEN, WAKES_AT = (0, -1), (0, -2)
 """Under which account and band, which nobody has, LOOK tells these."""
@@ -44,6 +44,11 @@ SELECT tenant, band, min(rank) AS rank, count(*) AS number FROM woken GROUP BY t
 """
 
 _CHAINS = "unnest($1::integer[], $2::smallint[], $3::bigint[]) AS chains (tenant, band, rank)"
+
+# Where lanes in hand are limited, one counts them and takes more at a time: else two would find the same room.
+ONE_AT_A_TIME = """
+SELECT pg_advisory_xact_lock(7734, 0) WHERE $1 OR EXISTS (SELECT 1 FROM tenants WHERE most_active IS NOT NULL)
+"""
 
 # The first ready lanes, over all accounts that may have more in hand. $5 is how many an account may have that has no
 # limit of its own.

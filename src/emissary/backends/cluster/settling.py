@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -114,11 +115,10 @@ async def _finish(
 ) -> frozenset[JobId]:
     if not told:
         return frozenset()
-    places = _places(told, lanes)
-    flow_of: dict[bytes, int] = {row[0]: row[1] for row in await connection.fetch(ends.REMOVE_ITEMS, *places)}
+    flow_of: dict[bytes, int] = {row[0]: row[1] for row in await _on_items(connection, ends.REMOVE_ITEMS, told, lanes)}
     if not flow_of:
         return frozenset()
-    pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
+    pairs = [(job, each) for job, each in _by_job(told) if job in flow_of]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
     owners = await book.owners(connection, flow_of.values())
     await _with_their_batches([flow for flow in set(flow_of.values()) if owners[flow].batch is not None], connection)
@@ -195,12 +195,30 @@ async def count(connection: Connection, tallies: dict[int, Tally], shard: int) -
         await connection.execute(ends.COUNT_OUTCOMES, flows, shard, codes, numbers)
 
 
-def _places(told: Sequence[Settlement], lanes: dict[str, LaneRow]) -> tuple[list[int], list[int], list[bytes]]:
-    return (
-        [lanes[each.grip.lane].id for each in told],
-        [each.rank for each in told],
-        [raw(each.job) for each in told],
-    )
+def _by_job(told: Sequence[Settlement]) -> list[tuple[bytes, Settlement]]:
+    return [(raw(each.job), each) for each in told]
+
+
+async def _on_items(
+    connection: Connection, statement: str, told: list[Settlement], lanes: dict[str, LaneRow], *more: list[int]
+) -> list[Record]:
+    """Do this with the items of what is told, in lanes that are locked; `more` are further columns.
+
+    A batch that goes on gives new ranks to what stands in line; what was being handed out then is found by its job.
+    """
+    where, jobs = [lanes[each.grip.lane].id for each in told], [job for job, _ in _by_job(told)]
+    rows = await connection.fetch(statement, where, [each.rank for each in told], jobs, *more)
+    if len(rows) == len(told):
+        return rows
+    done = {row["job"] for row in rows}
+    left = [place for place, job in enumerate(jobs) if job not in done]
+    found = await connection.fetch(ends.STANDING, [where[place] for place in left], [jobs[place] for place in left])
+    rank_of = {row["id"]: row["rank"] for row in found}
+    moved = [place for place in left if rank_of.get(jobs[place], told[place].rank) != told[place].rank]
+    if not moved:
+        return rows  # what is missing has ended, or is cancelled
+    given: list[list[Any]] = [where, [rank_of.get(job) for job in jobs], jobs, *more]
+    return rows + await connection.fetch(statement, *([column[place] for place in moved] for column in given))
 
 
 async def _postpone(
@@ -209,9 +227,8 @@ async def _postpone(
     if not told:
         return frozenset()
     until = [to_ms(each.retry_at or now) for each in told]
-    places = _places(told, lanes)
-    written = {row[0] for row in await connection.fetch(ends.POSTPONE_ITEMS, *places, until)}
-    kept = [(job, each) for job, each in zip(places[2], told, strict=True) if job in written]
+    written = {row[0] for row in await _on_items(connection, ends.POSTPONE_ITEMS, told, lanes, until)}
+    kept = [(job, each) for job, each in _by_job(told) if job in written]
     await connection.execute(ends.POSTPONE_JOBS, [job for job, _ in kept], [each.failures for _, each in kept])
     return frozenset(each.job for _, each in kept)
 
@@ -221,13 +238,12 @@ async def _move(
 ) -> frozenset[JobId]:
     if not told:
         return frozenset()
-    places = _places(told, lanes)
-    flow_of = {row[0]: row[1] for row in await connection.fetch(ends.REMOVE_ITEMS, *places)}
-    pairs = [(job, each) for job, each in zip(places[2], told, strict=True) if job in flow_of]
+    taken_out = {row["job"]: row for row in await _on_items(connection, ends.REMOVE_ITEMS, told, lanes)}
+    pairs = [(job, each) for job, each in _by_job(told) if job in taken_out]
     ids, kept = [job for job, _ in pairs], [each for _, each in pairs]
     targets = [each.onward or "" for each in kept]
     await connection.execute(ends.MOVE_JOBS, ids, [lanes[key].id for key in targets], [each.trail for each in kept])
-    flows, ranks = [flow_of[job] for job in ids], [each.rank for each in kept]
+    flows, ranks = ([taken_out[job][name] for job in ids] for name in ("flow", "rank"))
     await put_in_line(connection, lanes, Standing(targets, flows, ranks, [to_ms(now)] * len(kept), ids))
     return frozenset(each.job for each in kept)
 

@@ -23,6 +23,7 @@ __all__ = [
     "REMOVE_ITEMS",
     "SETTLE_JOBS",
     "SHARE_FLOWS",
+    "STANDING",
     "TALLY",
     "TRY_OUT",
 ]
@@ -62,7 +63,13 @@ REMOVE_ITEMS = """
 DELETE FROM items USING unnest($1::integer[], $2::bigint[], $3::uuid[]) AS given (lane, rank, job)
 WHERE items.lane = given.lane AND items.rank = given.rank AND items.job = given.job
     AND NOT EXISTS (SELECT 1 FROM flows WHERE flows.id = items.flow AND flows.blocked = 2)
-RETURNING items.job, items.flow
+RETURNING items.job, items.flow, items.rank
+"""
+
+# Where jobs stand now that have not ended and are still in these lanes.
+STANDING = """
+SELECT jobs.lane, jobs.rank, jobs.id FROM unnest($1::integer[], $2::uuid[]) AS given (lane, id)
+JOIN jobs ON jobs.id = given.id AND jobs.lane = given.lane WHERE jobs.state = 0
 """
 
 # Whoever cancels a batch, or puts more into a sealed one, waits for those who are just ending some of it, and these for

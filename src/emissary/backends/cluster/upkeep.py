@@ -1,18 +1,23 @@
 """Retention on PostgreSQL: whole days are dropped where they have partitions, rows a portion at a time where not."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from emissary.backends.cluster.database import Database
-from emissary.backends.cluster.lining_up import raw
+from emissary.backends.cluster.lining_up import lock_ids, place, raw
 from emissary.backends.cluster.partitions import Partitions, first_job
 from emissary.backends.cluster.settling import job_of
+from emissary.backends.cluster.statements import BLOCKED
+from emissary.model.fairness import PARKED
 from emissary.model.ids import JobId
 from emissary.model.moments import to_ms
 from emissary.model.scaling import Load
 from emissary.model.usage import USAGE_KEPT_LONGER
 
 __all__ = ["PostgresRetention", "PostgresWorkload"]
+
+_LEAST = -(2**63)  # below which nothing can stand
 
 _BODIES = "SELECT job, blob FROM results WHERE blob IS NOT NULL AND job < $1 ORDER BY job LIMIT $2"
 _FORGET_BODIES = "UPDATE results SET blob = NULL WHERE job = ANY ($1::uuid[])"
@@ -67,11 +72,21 @@ DELETE FROM deliveries WHERE number IN (
     ORDER BY created_at LIMIT $2)
 """
 
-# Lanes that somebody is just about to use are passed over.
+# Lanes that somebody is just about to use are passed over; so are those in which a paused batch waits.
 _DROP_LANES = """
 DELETE FROM lanes WHERE id IN (
-    SELECT id FROM lanes WHERE state = 0 AND holder IS NULL AND ready_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+    SELECT id FROM lanes WHERE state = 0 AND holder IS NULL AND ready_at < $1
+        AND NOT EXISTS (SELECT 1 FROM items WHERE items.lane = lanes.id)
+    LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
+
+# Whatever bounds say: they could be what is wrong. What is parked belongs to a batch that has yet to be tidied up.
+_STRANDED = f"""
+SELECT id FROM lanes WHERE state = 0 AND holder IS NULL
+    AND EXISTS (SELECT 1 FROM items WHERE items.lane = lanes.id AND items.rank < {PARKED}
+        AND items.flow NOT IN {BLOCKED})
+ORDER BY id LIMIT 1000
+"""  # noqa: S608
 
 _LOAD = """
 SELECT (SELECT count(*) FROM lanes WHERE holder IS NOT NULL) AS held, count(*) AS ready, min(ready_at) AS since
@@ -135,3 +150,10 @@ class PostgresWorkload:
         assert row is not None
         waited = max(to_ms(now) - row["since"], 0) if row["ready"] else 0
         return Load(row["ready"], row["held"], timedelta(milliseconds=waited))
+
+    async def mend(self, now: datetime) -> int:
+        async with self._database.transaction() as connection:
+            lanes = await lock_ids(connection, [row["id"] for row in await connection.fetch(_STRANDED)])
+            stranded = [replace(lane, low_rank=_LEAST) for lane in lanes.values() if lane.state == 0]
+            await place(connection, stranded, now)
+            return len(stranded)

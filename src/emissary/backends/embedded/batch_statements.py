@@ -14,6 +14,7 @@ __all__ = [
     "ENDED_SO",
     "FINISHED",
     "FORGET_RESULTS",
+    "HALTED",
     "HEAR",
     "LINES",
     "LINES_AT",
@@ -74,6 +75,11 @@ WHERE batches.id = :batch
 """
 
 # The names of an account's batches, the latest first.
+# Those of which nothing more is to begin.
+HALTED = """
+SELECT id FROM batches WHERE id IN (SELECT value FROM json_each(:batches)) AND state IN ('paused', 'cancelled')
+"""
+
 OF_ACCOUNT = """
 SELECT id FROM batches WHERE account = :account AND (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :most
 """

@@ -62,6 +62,9 @@ class SqliteLedger:
         rows = await self._read(sql.FINISHED, {"batch": batch, "after": int(after or 0), "most": most})
         return [_finished(row) for row in rows]
 
+    async def halted(self, batches: Collection[BatchId]) -> frozenset[BatchId]:
+        return frozenset(BatchId(name) for (name,) in await self._read(sql.HALTED, {"batches": as_list(list(batches))}))
+
     async def all_told(self, batch: BatchId) -> bool:  # noqa: ARG002 - the same for all of them
         """What is committed can be seen: there is one writer."""
         return True

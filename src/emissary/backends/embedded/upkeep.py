@@ -140,6 +140,10 @@ class SqliteWorkload:
         held, ready, since = await self._database.read(lambda connection: connection.execute(_LOAD).fetchone())
         return Load(ready, held, timedelta(milliseconds=max(to_ms(now) - since, 0) if ready else 0))
 
+    async def mend(self, now: datetime) -> int:  # noqa: ARG002 - the same at any time
+        """There is one writer: nobody puts anything into a lane while somebody else changes it."""
+        return 0
+
 
 def _first_job(when: datetime) -> str:
     """The least name that a job of that moment can have."""

@@ -34,13 +34,14 @@ class CrawlRules(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 def check_rules(rules: CrawlRules) -> None:
     """Raises BadRequest for a pattern that cannot be used."""
     for name, patterns in (("includePaths", rules.include_paths), ("excludePaths", rules.exclude_paths)):
-        for pattern in patterns:
+        for place, pattern in enumerate(patterns):
+            pointer = f"/{name}/{place}"
             if len(pattern) > _LONGEST_PATTERN:
-                raise BadRequest(f"{name}: a pattern has at most {_LONGEST_PATTERN} characters")
+                raise BadRequest(f"{pointer}: a pattern has at most {_LONGEST_PATTERN} characters")
             try:
                 _compiled(pattern)
             except re2.error as error:
-                raise BadRequest(f"{name}: {pattern!r} is not a regular expression ({error})") from None
+                raise BadRequest(f"{pointer}: {pattern!r} is not a regular expression: {_reason(error)}") from None
 
 
 def follows(rules: CrawlRules, url: WebUrl, depth: int) -> bool:
@@ -59,6 +60,12 @@ def is_on_site(rules: CrawlRules, url: WebUrl) -> bool:
         # http and https of one host are one site; another port is another one.
         return url.port == start.port or {url.port, start.port} == {80, 443}
     return rules.allow_subdomains and url.host.endswith("." + start.host.removeprefix("www."))
+
+
+def _reason(error: Exception) -> str:
+    """What RE2 says, which it says in bytes."""
+    said = error.args[0]
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
 @lru_cache(maxsize=1_000)

@@ -31,7 +31,7 @@ from emissary.model.pages import (
     Unreachable,
 )
 from emissary.model.sessions import SessionKey
-from emissary.ports.clock import Clock
+from emissary.ports.clock import Chance, Clock
 from emissary.ports.extraction import Extraction
 from emissary.products.scrape.frontier import Frontier
 from emissary.products.scrape.listings import Listed, Listings
@@ -78,6 +78,7 @@ class ScrapeTools:
     sessions: SessionBook
     owners: OwnersBook
     clock: Clock
+    chance: Chance
     metrics: Metrics
 
 
@@ -247,9 +248,14 @@ class ScrapeHandler:
         return self._end(order, work, Done(JobState.REFUSED, _packed(outcome, result), advice), outcome)
 
     def _unreached(self, order: ScrapeOrder, visit: Visit, unreachable: Unreachable, work: Work) -> Verdict:
+        if unreachable.back_at is not None and order.attempts > 1:
+            # Nobody was asked, so this was no attempt; and until then nobody can be asked for another page either.
+            rest = LaneAdvice(gap=visit.gap, rest_until=unreachable.back_at, reason=Reason.EGRESS)
+            return Retry(unreachable.back_at, rest, counts=False)
         advice = self._advice(visit, work)
         if unreachable.passing:
-            at = next_try(work.item.failures + 1, order.attempts, self._clock.now())
+            chance = self._tools.chance.draw(1)[0] / 255
+            at = next_try(work.item.failures + 1, order.attempts, self._clock.now(), chance)
             if at is not None:
                 return Retry(at, advice)
         kind: OutcomeKind = "invalid" if unreachable.code in _INVALID else "unreachable"

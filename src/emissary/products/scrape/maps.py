@@ -15,7 +15,7 @@ from emissary.model.batches import Batch, Finished
 from emissary.model.errors import BadRequest
 from emissary.model.ids import AccountId, BatchId
 from emissary.model.jobs import JobState, Priority
-from emissary.model.lanes import Reason
+from emissary.model.lanes import LEFT_ALONE, Reason
 from emissary.model.pages import Code, Document, Format, Outcome, WebUrl
 from emissary.ports.clock import Clock
 from emissary.products.scrape.batches import BatchWish, Intake, ScrapeBatches, beginning_of
@@ -127,13 +127,15 @@ class Maps:
             pause = min(2 * pause, _LAST_LOOK)
 
     async def _is_left_alone(self, site_map: SiteMap, wish: MapWish, batch: Batch) -> bool:
-        """Whether nobody is behind the lanes of what is open, nor will be soon: that is better told than waited for."""
+        """Whether nothing will come of what is open for a while: that is better told than waited for."""
         waits = [] if batch.active else await self._batches.waits(batch)
-        if not waits or any(wait.why.reason != Reason.BREAKER for wait in waits):
+        if not waits or any(wait.why.reason not in LEFT_ALONE for wait in waits):
             return False
         later = min((wait.why.until for wait in waits if wait.why.until is not None), default=None)
-        detail = "the site could not be reached for some time, and is left alone for now"
-        site_map.unread.append(Unread(wish.start.href, Outcome("unreachable", Code.CONNECT, None, later, detail)))
+        code, detail = Code.CONNECT, "the site could not be reached for some time, and is left alone for now"
+        if any(wait.why.reason == Reason.EGRESS for wait in waits):
+            code, detail = Code.PROXY, "every egress rests, and the site is left alone until one is back"
+        site_map.unread.append(Unread(wish.start.href, Outcome("unreachable", code, None, later, detail)))
         return True
 
     async def _note(self, site_map: SiteMap, wish: MapWish, finished: Finished) -> None:

@@ -14,7 +14,7 @@ from emissary.engine.jobs import Jobs, new_job_id
 from emissary.model.errors import BadRequest
 from emissary.model.ids import AccountId, JobId
 from emissary.model.jobs import FINAL_STATES, NewJob, Priority
-from emissary.model.lanes import LaneKey, Pace, Reason, host_lane
+from emissary.model.lanes import LEFT_ALONE, LaneKey, Pace, host_lane
 from emissary.model.pages import Refusal, WebUrl
 from emissary.ports.clock import Chance, Clock
 from emissary.products.scrape.batches import Faulty
@@ -175,7 +175,7 @@ class Plans:
         if found is None or found.state in FINAL_STATES:
             return True
         why = await self._jobs.why_waiting(job)
-        return why is not None and why.reason == Reason.BREAKER and await self._jobs.cancel(job)
+        return why is not None and why.reason in LEFT_ALONE and await self._jobs.cancel(job)
 
     async def _judge(
         self, plan: Plan, authority: str, urls: dict[str, WebUrl], *, rules: dict[str, Rules], times: int

@@ -5,6 +5,8 @@ ALTER TABLE lanes ADD COLUMN low_rank bigint NOT NULL DEFAULT -92233720368547758
 
 -- What never changes of a flow. Its row changes with every submission, and whoever searches for it meets each of its
 -- earlier versions; lanes ask for this whenever they are placed. A trigger writes it, so that nobody can forget to.
+LOCK TABLE flows IN SHARE ROW EXCLUSIVE MODE;  -- none is made between those that are copied and the trigger
+
 CREATE TABLE flow_owners (
     flow     integer PRIMARY KEY REFERENCES flows (id) ON DELETE CASCADE,
     tenant   integer NOT NULL,
