@@ -309,6 +309,70 @@ type UsageRow struct {
 	Key string `json:"key"`
 }
 
+// Key is a key of the account, without its secret.
+type Key struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Scopes     []string   `json:"scopes"`
+	Hint       string     `json:"hint"` // how it begins; empty where it is not of the server's making
+	Live       bool       `json:"live"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+// NewKey is a key that was just made: its Secret is shown this once.
+type NewKey struct {
+	Key
+	Secret string `json:"key"`
+}
+
+// WebhookStatus is a webhook of the account as it is now, without the secret that its events are signed with.
+type WebhookStatus struct {
+	ID             string    `json:"id"`
+	URL            string    `json:"url"`
+	Events         []string  `json:"events"`
+	Description    string    `json:"description"`
+	Active         bool      `json:"active"`
+	DisabledReason string    `json:"disabledReason"`
+	CreatedAt      time.Time `json:"createdAt"`
+}
+
+// NewWebhook is a webhook that was just made: its Secret is shown this once.
+type NewWebhook struct {
+	WebhookStatus
+	Secret string `json:"secret"`
+}
+
+// Delivery is an event on its way to a webhook, or at the end of it.
+type Delivery struct {
+	ID            string     `json:"id"`
+	Event         string     `json:"event"`
+	Type          string     `json:"type"`
+	State         string     `json:"state"`
+	Attempts      int        `json:"attempts"`
+	LastStatus    int        `json:"lastStatus"` // 0: there was none
+	LastError     string     `json:"lastError"`
+	LastAttemptAt *time.Time `json:"lastAttemptAt"`
+	NextAttemptAt *time.Time `json:"nextAttemptAt"`
+	Replayed      bool       `json:"replayed"`
+	CreatedAt     time.Time  `json:"createdAt"`
+}
+
+// Replayed is how many events are told once more.
+type Replayed struct {
+	Replayed int `json:"replayed"`
+}
+
+// Trial is what came of a test of a webhook.
+type Trial struct {
+	Delivery string `json:"delivery"`
+	State    string `json:"state"`
+	Status   int    `json:"status"` // 0: there was none
+	Detail   string `json:"detail"`
+}
+
 func isEnd(status string) bool {
 	switch status {
 	case "completed", "failed", "refused", "cancelled":

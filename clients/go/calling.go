@@ -55,13 +55,22 @@ func (c call) target() string {
 	return c.path + "?" + given.Encode()
 }
 
-// ask makes the call, again where that can do no harm, and reads its answer.
+// ask makes the call, and reads its answer.
 func ask[T any](ctx context.Context, c *Client, asked call) (*T, error) {
+	told, err := c.fetch(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	return read[T](told)
+}
+
+// fetch makes the call, again where that can do no harm, and gives the bytes that came.
+func (c *Client) fetch(ctx context.Context, asked call) ([]byte, error) {
 	headers, waited := c.headers(asked), time.Duration(0)
 	for tried := 1; ; tried++ {
 		told, err := c.once(ctx, asked, headers)
 		if err == nil {
-			return read[T](told)
+			return told, nil
 		}
 		if isUnderWay(err) && waited < c.Patience.Timeout+asked.takes {
 			waited, tried = waited+lookAgain, tried-1

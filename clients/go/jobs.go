@@ -62,3 +62,14 @@ func (c *Client) Receipt(ctx context.Context, receipt string) (Receipt, error) {
 	}
 	return *found, nil
 }
+
+// Document is a document by its own ID, as its job left it.
+func (c *Client) Document(ctx context.Context, document string) (*Document, error) {
+	return ask[Document](ctx, c, call{method: http.MethodGet, path: "/v1/documents/" + url.PathEscape(document)})
+}
+
+// Capture is the exchange that a document was made from, as WARC. It is kept for a day, and not of every page.
+func (c *Client) Capture(ctx context.Context, document string) ([]byte, error) {
+	path := "/v1/documents/" + url.PathEscape(document) + "/capture"
+	return c.fetch(ctx, call{method: http.MethodGet, path: path, accept: "application/warc"})
+}

@@ -91,5 +91,31 @@ type UsageOptions struct {
 	By       string
 }
 
+// KeyOptions are what a key may do (read and write, where Scopes is nil), and until when; for ever, where no time is
+// named.
+type KeyOptions struct {
+	Scopes    []string
+	ExpiresAt *time.Time
+}
+
+// RotateOptions are how long the key before still opens; a day, where nothing is said.
+type RotateOptions struct {
+	GraceSeconds *int `json:"graceSeconds,omitempty"`
+}
+
+// WebhookOptions are of what a webhook is told, and how; where no events are named, of what refers to it.
+type WebhookOptions struct {
+	Events      []string `json:"events,omitempty"`
+	Secret      string   `json:"secret,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Active      *bool    `json:"active,omitempty"`
+}
+
+// ReplayRequest names one delivery by its ID, or all that died since a time.
+type ReplayRequest struct {
+	Delivery string     `json:"delivery,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`
+}
+
 // Ptr gives a pointer to a value, for options whose zero is not their default.
 func Ptr[T any](value T) *T { return &value }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func served(t *testing.T) *Client {
@@ -58,6 +59,23 @@ func TestAPageComesAsTypes(t *testing.T) {
 	receipt, err := client.Receipt(ctx, page.Receipt["id"].(string))
 	check(t, err)
 	same(t, receipt["sha256"], page.Receipt["sha256"])
+}
+
+func TestADocumentAndWhatItWasMadeFromAreThereByItsID(t *testing.T) {
+	client := served(t)
+	options := ScrapeOptions{PageOptions: PageOptions{Formats: []string{"text"}}}
+	page, err := client.Scrape(ctx, site(t, "host1", "/small?kept"), &options)
+	check(t, err)
+	document, err := client.Document(ctx, page.Document.ID)
+	check(t, err)
+	same(t, document, page.Document)
+	capture, err := client.Capture(ctx, document.ID)
+	check(t, err)
+	same(t, strings.HasPrefix(string(capture), "WARC/1.1"), true)
+	same(t, strings.Contains(string(capture), "A small page"), true)
+	_, err = client.Capture(ctx, "doc_1")
+	told := fails[*APIError](t, err)
+	same(t, []any{told.Status, told.Code}, []any{404, "not_found"})
 }
 
 func TestARefusalIsAnAnswerAndNoError(t *testing.T) {
@@ -110,6 +128,86 @@ func TestAWebhookIsNamedByItsID(t *testing.T) {
 	same(t, fails[*APIError](t, err).Code, "unknown_webhook")
 	_, err = client.Crawl(ctx, site(t, "host1", "/small"), &CrawlOptions{PageOptions: options})
 	same(t, fails[*APIError](t, err).Code, "unknown_webhook")
+}
+
+func TestAWebhookIsMadeTestedReadReplayedAndRemoved(t *testing.T) {
+	client := served(t)
+	options := WebhookOptions{Events: []string{"crawl.completed"}, Description: "mine"}
+	made, err := client.CreateWebhook(ctx, site(t, "hooks", "/hook?go"), &options)
+	check(t, err)
+	same(t, strings.HasPrefix(made.Secret, "whsec_"), true)
+	same(t, []any{made.Events, made.Description, made.Active}, []any{options.Events, "mine", true})
+	webhooks, err := client.Webhooks(ctx).All()
+	check(t, err)
+	listed := map[string]WebhookStatus{}
+	for _, webhook := range webhooks {
+		listed[webhook.ID] = webhook
+	}
+	same(t, listed[made.ID], made.WebhookStatus)
+	trial, err := client.TestWebhook(ctx, made.ID)
+	check(t, err)
+	same(t, []any{trial.State, trial.Status}, []any{"delivered", 204})
+	told, err := client.Deliveries(ctx, made.ID, "delivered").All()
+	check(t, err)
+	same(t, len(told), 1)
+	same(t, []any{told[0].ID, told[0].Type, told[0].LastStatus}, []any{trial.Delivery, "webhook.test", 204})
+	told, err = client.Deliveries(ctx, made.ID, "dead").All()
+	check(t, err)
+	same(t, len(told), 0)
+	replayed, err := client.Replay(ctx, made.ID, ReplayRequest{Delivery: trial.Delivery})
+	check(t, err)
+	same(t, replayed.Replayed, 1)
+	replayed, err = client.Replay(ctx, made.ID, ReplayRequest{Since: &made.CreatedAt})
+	check(t, err)
+	same(t, replayed.Replayed, 0)
+	deleted, err := client.DeleteWebhook(ctx, made.ID)
+	check(t, err)
+	same(t, deleted.ID, made.ID)
+	_, err = client.Replay(ctx, made.ID, ReplayRequest{Delivery: trial.Delivery})
+	same(t, fails[*APIError](t, err).Status, 404)
+}
+
+func TestKeysAreMadeListedRotatedAndRevoked(t *testing.T) {
+	client, ends := served(t), time.Date(2999, time.January, 31, 0, 0, 0, 0, time.UTC)
+	made, err := client.CreateKey(ctx, "go", &KeyOptions{Scopes: []string{"read"}, ExpiresAt: &ends})
+	check(t, err)
+	same(t, []any{made.Name, made.Scopes, made.Live, made.ExpiresAt.Equal(ends)}, []any{"go", []string{"read"}, true, true})
+	same(t, made.Hint != "" && strings.HasPrefix(made.Secret, made.Hint), true)
+	next, err := client.RotateKey(ctx, made.ID, &RotateOptions{GraceSeconds: Ptr(0)})
+	check(t, err)
+	_, err = opened(t, made.Secret).Account(ctx)
+	same(t, fails[*APIError](t, err).Status, 401)
+	_, err = opened(t, next.Secret).Account(ctx)
+	check(t, err)
+	revoked, err := client.RevokeKey(ctx, next.ID)
+	check(t, err)
+	same(t, revoked.Live, false)
+	keys, err := client.Keys(ctx).All()
+	check(t, err)
+	live := map[string]bool{}
+	for _, key := range keys {
+		if key.Name == "go" {
+			live[key.ID] = key.Live
+		}
+	}
+	same(t, live, map[string]bool{made.ID: false, next.ID: false})
+	_, err = client.RevokeKey(ctx, "key_1")
+	same(t, fails[*APIError](t, err).Code, "not_found")
+}
+
+func TestAKeyThatIsMadeWithNothingSaidReadsAndWrites(t *testing.T) {
+	plain, err := served(t).CreateKey(ctx, "go, plain", nil)
+	check(t, err)
+	same(t, plain.Scopes, []string{"read", "write"})
+	_, err = served(t).CreateKey(ctx, "go, none", &KeyOptions{Scopes: []string{}})
+	same(t, fails[*APIError](t, err).Status, 400)
+}
+
+func opened(t *testing.T, key string) *Client {
+	t.Helper()
+	client, err := New("", key)
+	check(t, err)
+	return client
 }
 
 func TestABatchTakesWhatComesAndTellsHowFarItIs(t *testing.T) {

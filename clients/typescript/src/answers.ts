@@ -214,6 +214,68 @@ export interface UsageRow extends Used {
   key: string;
 }
 
+/** A key of the account, without its secret; `hint` is how it begins, where it is of the server's making. */
+export interface Key {
+  id: string;
+  name: string;
+  scopes: string[];
+  hint: string | null;
+  live: boolean;
+  createdAt: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+  lastUsedAt: string | null;
+}
+
+/** A key that was just made: its secret, `key`, is shown this once. */
+export interface NewKey extends Key {
+  key: string;
+}
+
+/** A webhook of the account as it is now, without the secret that its events are signed with. */
+export interface WebhookStatus {
+  id: string;
+  url: string;
+  events: string[];
+  description: string | null;
+  active: boolean;
+  disabledReason: string | null;
+  createdAt: string;
+}
+
+/** A webhook that was just made: its secret is shown this once. */
+export interface NewWebhook extends WebhookStatus {
+  secret: string;
+}
+
+/** An event on its way to a webhook, or at the end of it. */
+export interface Delivery {
+  id: string;
+  event: string;
+  type: string;
+  state: string;
+  attempts: number;
+  lastStatus: number | null;
+  lastError: string | null;
+  lastAttemptAt: string | null;
+  nextAttemptAt: string | null;
+  replayed: boolean;
+  createdAt: string;
+}
+
+/** How many events are told once more. */
+export interface Replayed {
+  replayed: number;
+}
+
+/** What came of a test of a webhook. */
+export interface Trial {
+  delivery: string;
+  state: string;
+  status: number | null;
+  detail: string | null;
+}
+
 const ENDED = new Set(["completed", "failed", "refused", "cancelled"]);
 
 /** Whether a job, a batch or a crawl is over. */

@@ -48,12 +48,17 @@ export class Caller {
 
   /** The answer; throws ApiError for a problem, and ServerUnreachable if there is no answer. */
   async ask<T>(call: Call): Promise<T> {
+    return asAnswer<T>(Buffer.from(await this.fetch(call)).toString());
+  }
+
+  /** The same, as the bytes that came. */
+  async fetch(call: Call): Promise<Uint8Array> {
     const headers = this.headersOf(call);
     const timeout = this.timeoutOf(call);
     let [tried, waited] = [0, 0];
     for (;;) {
       try {
-        return asAnswer<T>(await whole(this.stream(call, headers)));
+        return await whole(this.stream(call, headers));
       } catch (error) {
         if (isUnderWay(error) && waited < timeout) {
           waited += LOOK_AGAIN;
@@ -115,11 +120,8 @@ function isUnderWay(error: unknown): boolean {
 
 function isPassing(error: unknown): boolean {
   if (error instanceof ApiError) return PASSING.has(error.status);
-  return error instanceof ServerUnreachable && !(error instanceof NotOurs);
+  return error instanceof ServerUnreachable;
 }
-
-/** An answer came, and would come again. */
-class NotOurs extends ServerUnreachable {}
 
 function asAnswer<T>(text: string): T {
   try {
@@ -129,13 +131,14 @@ function asAnswer<T>(text: string): T {
     // told below, as is JSON that is no object
   }
   const shown = JSON.stringify(text.slice(0, 80));
-  throw new NotOurs(`the server's answer is not what was expected (${shown}): is it an Emissary of this version?`);
+  const detail = `the server's answer is not what was expected (${shown}): is it an Emissary of this version?`;
+  throw new ServerUnreachable(detail);
 }
 
-async function whole(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+async function whole(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all).toString();
+  return Buffer.concat(all);
 }
 
 function targetOf(call: Call): string {

@@ -15,6 +15,7 @@ const DEFAULT_TIMEOUTS: Record<string, number> = { scrape: 30_000, map: 30_000, 
 const FIRST_LOOK = 0.1;
 const LAST_LOOK = 2;
 const AT_ONCE = 1000;
+const LONGEST_TRIAL = 30; // seconds
 
 /** A client of one server. Without a URL or a key, EMISSARY_URL and EMISSARY_API_KEY are taken. */
 export class Emissary {
@@ -70,6 +71,17 @@ export class Emissary {
   /** Who asked for a page, under which rule, what came and when. */
   async receipt(receipt: string): Promise<answers.Receipt> {
     return this.caller.ask({ method: "GET", path: `/v1/receipts/${encodeURIComponent(receipt)}` });
+  }
+
+  /** A document by its own id, as its job left it. */
+  async document(document: string): Promise<answers.Document> {
+    return this.caller.ask({ method: "GET", path: `/v1/documents/${encodeURIComponent(document)}` });
+  }
+
+  /** The exchange that a document was made from, as WARC. It is kept for a day, and not of every page. */
+  async capture(document: string): Promise<Uint8Array> {
+    const path = `/v1/documents/${encodeURIComponent(document)}/capture`;
+    return this.caller.fetch({ method: "GET", path, accept: "application/warc" });
   }
 
   // Many pages
@@ -180,6 +192,61 @@ export class Emissary {
   /** What was used from one day to another. */
   usage({ from, to, by = "day" }: options.UsageOptions = {}): AsyncGenerator<answers.UsageRow> {
     return this.pages("/v1/usage", { from, to, by });
+  }
+
+  // Keys of the account, for a key with the scope `keys`
+
+  /** All keys that the account has had, those that open nothing any more as well; none with its secret. */
+  keys(): AsyncGenerator<answers.Key> {
+    return this.pages("/v1/keys");
+  }
+
+  /** Make a key. Its secret is in this answer and nowhere else; it can do no more than your own. */
+  async createKey(name: string, options: options.KeyOptions = {}): Promise<answers.NewKey> {
+    return this.post("keys", { name, ...options });
+  }
+
+  /** Make a key in place of this one, which opens for so long still; a day, where nothing is said. */
+  async rotateKey(key: string, options: options.RotateOptions = {}): Promise<answers.NewKey> {
+    return this.post(`keys/${encodeURIComponent(key)}/rotate`, { ...options });
+  }
+
+  /** Let the key open nothing from now on. */
+  async revokeKey(key: string): Promise<answers.Key> {
+    return this.caller.ask({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(key)}` });
+  }
+
+  // Webhooks of the account
+
+  /** All webhooks of the account. */
+  webhooks(): AsyncGenerator<answers.WebhookStatus> {
+    return this.pages("/v1/webhooks");
+  }
+
+  /** Name a receiver of these events, or else of what refers to it. Its secret is shown this once. */
+  async createWebhook(url: string, options: options.WebhookOptions = {}): Promise<answers.NewWebhook> {
+    return this.post("webhooks", { url, ...options });
+  }
+
+  /** Tell nothing there any more, and forget its log. */
+  async deleteWebhook(webhook: string): Promise<answers.WebhookStatus> {
+    return this.caller.ask({ method: "DELETE", path: `/v1/webhooks/${encodeURIComponent(webhook)}` });
+  }
+
+  /** What was told there, or is on its way, the latest first. */
+  deliveries(webhook: string, state?: string): AsyncGenerator<answers.Delivery> {
+    return this.pages(`/v1/webhooks/${encodeURIComponent(webhook)}/deliveries`, { state });
+  }
+
+  /** Tell one delivery once more, or all that died since then. */
+  async replay(webhook: string, request: options.ReplayRequest): Promise<answers.Replayed> {
+    return this.post(`webhooks/${encodeURIComponent(webhook)}/replay`, request);
+  }
+
+  /** Send a `webhook.test` event now, once, and say what came back. */
+  async testWebhook(webhook: string): Promise<answers.Trial> {
+    const path = `/v1/webhooks/${encodeURIComponent(webhook)}/test`;
+    return this.caller.ask({ method: "POST", path, takes: LONGEST_TRIAL });
   }
 
   private async post<T>(verb: string, body: { timeoutMs?: number; [name: string]: unknown }): Promise<T> {

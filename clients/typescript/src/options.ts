@@ -85,3 +85,26 @@ export interface UsageOptions {
   to?: string;
   by?: "day" | "kind" | "host";
 }
+
+/** What a key may do (read and write, where nothing is said), and until when; for ever, where no time is named. */
+export interface KeyOptions {
+  scopes?: string[];
+  /** As in 2030-01-31T00:00:00Z. */
+  expiresAt?: string;
+}
+
+/** How long the key before still opens; a day, where nothing is said. */
+export interface RotateOptions {
+  graceSeconds?: number;
+}
+
+/** Of what a webhook is told, and how; where no events are named, of what refers to it. */
+export interface WebhookOptions {
+  events?: string[];
+  secret?: string;
+  description?: string;
+  active?: boolean;
+}
+
+/** One delivery, or all that died since a time, as in 2030-01-31T00:00:00Z. */
+export type ReplayRequest = { delivery: string } | { since: string };

@@ -37,6 +37,16 @@ test("a page comes as types", async () => {
   assert.equal((await client.receipt(page.receipt?.id ?? "")).sha256, page.receipt?.sha256);
 });
 
+test("a document and what it was made from are there by its id", async () => {
+  const { document } = await client.scrape(site("host1", "/small?kept"), { formats: ["text"] });
+  assert.ok(document);
+  assert.deepEqual(await client.document(document.id), document);
+  const capture = Buffer.from(await client.capture(document.id));
+  assert.ok(capture.toString().startsWith("WARC/1.1"));
+  assert.ok(capture.includes("A small page"));
+  await assert.rejects(client.capture("doc_1"), { status: 404, code: "not_found" });
+});
+
 test("a refusal is an answer and no exception", async () => {
   const page = await client.scrape(site("closed", "/prices"));
   assert.deepEqual([page.status, page.outcome?.kind, page.outcome?.code], ["refused", "refusal", "robots"]);
@@ -67,6 +77,41 @@ test("a webhook is named by its id", async () => {
   await assert.rejects(client.scrape(site("host1", "/small"), { webhook }), fault);
   await assert.rejects(client.batch([site("host1", "/small")], { webhook }), fault);
   await assert.rejects(client.crawl(site("host1", "/small"), { webhook }), fault);
+});
+
+test("a webhook is made, tested, read, replayed and removed", async () => {
+  const options = { events: ["crawl.completed"], description: "mine" };
+  const made = await client.createWebhook(site("hooks", "/hook?typescript"), options);
+  assert.ok(made.secret.startsWith("whsec_"));
+  assert.deepEqual([made.events, made.description, made.active], [["crawl.completed"], "mine", true]);
+  const { secret, ...shown } = made;
+  assert.deepEqual((await all(client.webhooks())).find((each) => each.id === made.id), shown);
+  const trial = await client.testWebhook(made.id);
+  assert.deepEqual([trial.state, trial.status], ["delivered", 204]);
+  const told = await all(client.deliveries(made.id, "delivered"));
+  assert.deepEqual(told.map((each) => [each.id, each.type]), [[trial.delivery, "webhook.test"]]);
+  assert.deepEqual(await all(client.deliveries(made.id, "dead")), []);
+  assert.equal((await client.replay(made.id, { delivery: trial.delivery })).replayed, 1);
+  assert.equal((await client.replay(made.id, { since: made.createdAt })).replayed, 0);
+  assert.equal((await client.deleteWebhook(made.id)).id, made.id);
+  await assert.rejects(client.replay(made.id, { delivery: trial.delivery }), { status: 404, code: "not_found" });
+});
+
+test("keys are made, listed, rotated and revoked", async () => {
+  const expiresAt = "2999-01-31T00:00:00Z";
+  const made = await client.createKey("typescript", { scopes: ["read"], expiresAt });
+  assert.deepEqual([made.name, made.scopes, made.live], ["typescript", ["read"], true]);
+  assert.equal(Date.parse(made.expiresAt ?? ""), Date.parse(expiresAt));
+  assert.ok(made.key.startsWith(made.hint ?? "none"));
+  const next = await client.rotateKey(made.id, { graceSeconds: 0 });
+  assert.notEqual(next.key, made.key);
+  await assert.rejects(new Emissary(undefined, made.key).account(), { status: 401 });
+  assert.ok((await new Emissary(undefined, next.key).account()).id);
+  assert.equal((await client.revokeKey(next.id)).live, false);
+  const listed = (await all(client.keys())).filter((key) => key.name === "typescript");
+  assert.deepEqual(new Map(listed.map((key) => [key.id, key.live])), new Map([[made.id, false], [next.id, false]]));
+  await assert.rejects(client.revokeKey("key_1"), { status: 404, code: "not_found" });
+  assert.deepEqual((await client.createKey("typescript, plain")).scopes, ["read", "write"]);
 });
 
 test("a batch takes what comes and tells how far it is", async () => {
