@@ -72,8 +72,9 @@ async def test_what_stands_in_a_lane_that_was_dead_for_long_ends_without_being_t
         visits += 1
         return await nobody_there(work, turn)
 
-    asked, now = [job() for _ in range(1_200)], workshop.clock.now()
+    asked = [job() for _ in range(1_200)]
     await workshop.submit(*asked)
+    now = workshop.clock.now()
     (lease,) = (await workshop.lanes.claim(Claim(WorkerId("wrk_before"), now, 1, 1), now)).leases
     await workshop.lanes.settle(Report((), (Release(lease.grip, now, Reason.BREAKER, strikes=8),)), now)
     async with working(workshop.worker(counted)):
